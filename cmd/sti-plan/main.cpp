@@ -125,7 +125,7 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const PlanInputs
     STI_ASSIGN_OR_RETURN(targets_us, SweepTargets(inputs.View(), options.request));
   }
   const bool keeps_shards =
-      !options.request.cold && KeepsShards(DelayModelFor(options.request.strategy));
+      !options.request.cold() && KeepsShards(DelayModelFor(options.request.strategy));
   if (preloads.empty() && !keeps_shards) preloads = {0};
   if (preloads.empty()) preloads = SweepPreloads(inputs.catalog());
   STI_ASSIGN_OR_RETURN(const SweepGrid grid,

@@ -46,7 +46,7 @@ Status CheckOfPlan(const CLI::App& app) {
 
 // A fallback is for one warm input after another under a target.
 Status CheckGuarantee(const CLI::App& app, const PlanOptions& o) {
-  if (!o.request.guarantee) return {};
+  if (!o.modes.guarantee) return {};
   if (o.strategy != "sti") {
     return UsageError("--guarantee is for --strategy sti, not " + o.strategy +
                       "; leave one of them out");
@@ -61,7 +61,7 @@ Status CheckGuarantee(const CLI::App& app, const PlanOptions& o) {
 // A cascade is chosen among those that were measured, for one warm input after another.
 Status CheckCascade(const CLI::App& app, const PlanOptions& o) {
   STI_RETURN_IF_ERROR(RequireOption(app, {"--max-levels"}, "--cascade"));
-  if (!o.request.cascade) {
+  if (!o.modes.cascade) {
     if (o.strategy != "tabi") return {};
     return UsageError("--strategy tabi goes with --cascade; add it, or drop --strategy");
   }
@@ -153,20 +153,20 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   AddParsed(app, "--full-accuracy", r.full_accuracy, kShare,
             "the full model's, for --min-accuracy by kl");
   AddParsed(app, "--wake", r.wake_us, kTime, "lead time before the text, spent on IO, e.g. 50ms");
-  app.add_flag("--cold", r.cold,
+  app.add_flag("--cold", o.modes.cold,
                "from process start to label, with opening the model; not with --preload, --turns, "
                "--wake");
-  app.add_flag("--guarantee", r.guarantee,
+  app.add_flag("--guarantee", o.modes.guarantee,
                "keep a fallback in --preload, so that every input has a label by --target");
   app.add_flag("--cascade", o.cascade,
                "submodels that answer easy inputs first, as measured by sti-importance --cascade");
   app.add_option("--max-levels", o.cascade_wish.max_levels, "of --cascade [3]")
       ->check(CLI::Range(2, 3))
       ->type_name("N");
-  app.add_option("--turns", r.turns, "plan this many back-to-back turns")
+  app.add_option("--turns", o.modes.turns, "plan this many back-to-back turns")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
-  AddParsed(app, "--turn-buffer", r.turn_bytes, kSize,
+  AddParsed(app, "--turn-buffer", o.modes.turn_bytes, kSize,
             "memory that shards may keep between turns [--preload]");
   AddParsed(app, "--freq", o.freqs, kList, "CPU clock in kHz, or several [the highest profiled]");
   AddParsed(app, "--submodel", r.submodel, kSubmodel, "layers x slices, instead of choosing");
@@ -190,7 +190,7 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGantt(o, tool));
   o.request.strategy = ParseStrategy(o.strategy);
   o.request.judging.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
-  if (o.cascade) o.request.cascade = o.cascade_wish;
+  if (o.cascade) o.modes.cascade = o.cascade_wish;
   if (!o.check.empty()) return CheckOfPlan(tool.app());
   STI_RETURN_IF_ERROR(CheckGuarantee(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckSweep(tool.app(), o));
@@ -208,6 +208,7 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
     if (o.lengths.size() > 1) o.request.further_lengths = o.lengths;
   }
   o.request.clocks.assign(o.freqs.rbegin(), o.freqs.rend());
+  STI_ASSIGN_OR_RETURN(o.request.mode, ModeOf(o.modes));
   return {};
 }
 

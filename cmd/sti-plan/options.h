@@ -22,6 +22,7 @@ struct PlanOptions {
   std::vector<uint32_t> lengths;
   std::vector<uint32_t> freqs;  ///< kHz
   PlanRequest request;
+  ModeOptions modes;  ///< said in `request` once they are checked
   bool cascade = false;
   CascadeWish cascade_wish;  ///< counts with `cascade`
   bool explain = false;

@@ -331,7 +331,7 @@ Status Model::Change(FunctionRef<Status(ModelOptions&)> change) {
   });
 }
 
-Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
+Result<PlanInputs> Model::InputsAfter(const Drift& drift, const PlanRequest& request) {
   DeviceProfile now = DriftedProfile(*profile_, drift.compute_ratio, drift.io_ratio);
   if (session_) {
     const ContainerFile& file = (*session_->status().file);
@@ -340,15 +340,16 @@ Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
   }
   STI_RETURN_IF_ERROR(NeedFile());
   STI_RETURN_IF_ERROR(file_->RequireWhole());
-  return ReadPlanInputs(*file_, std::move(now), importance_, options_.request);
+  return ReadPlanInputs(*file_, std::move(now), importance_, request);
 }
 
 Status Model::MakePlan() {
   return InTurn([&]() -> Status {
     if (!profile_) return UsageError("there is no device profile").Fix(Remedy::kMeasureAgain);
     const Drift drift = drift_.FromProfile();
-    const PlanRequest& request = options_.request;
-    STI_ASSIGN_OR_RETURN(PlanInputs inputs, InputsAfter(drift));
+    PlanRequest request = options_.request;
+    STI_ASSIGN_OR_RETURN(request.mode, ModeOf(options_.modes));
+    STI_ASSIGN_OR_RETURN(PlanInputs inputs, InputsAfter(drift, request));
     const auto plan = std::make_shared<Plan>();
     const auto make = [inputs = std::move(inputs), request, plan]() -> Status {
       STI_ASSIGN_OR_RETURN(*plan, sti::MakePlan(inputs.ViewOfOwnMemory(), request));

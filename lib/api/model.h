@@ -37,8 +37,9 @@ namespace sti {
 /// All that an app can choose for a model.
 struct ModelOptions {
   /// Plans are made by this. `judging.memory_bytes` bounds this model's own memory, not that of the
-  /// process, and bounds the session too.
+  /// process, and bounds the session too. `modes` says its mode.
   PlanRequest request;
+  ModeOptions modes = {};
   Late late = Late::kWait;
   std::optional<ComputeType> compute;  ///< nothing: as the plan says, or fp32
   double threshold = 0.5;              ///< least score of a label of a multi-label model
@@ -117,7 +118,7 @@ class Model {
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken);
   [[nodiscard]] Status UsePlan(Plan plan, uint64_t planned_for_bytes);
   [[nodiscard]] Status CheckPlan(const Plan& plan);
-  [[nodiscard]] Result<PlanInputs> InputsAfter(const Drift& drift);
+  [[nodiscard]] Result<PlanInputs> InputsAfter(const Drift& drift, const PlanRequest& request);
   [[nodiscard]] Status NeedFile();
   [[nodiscard]] Status NeedSession();
   [[nodiscard]] Result<Plan> PlanInForce() const;

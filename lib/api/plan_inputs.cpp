@@ -91,7 +91,7 @@ Result<PlanInputs> ReadPlanInputs(ContainerFile& file, DeviceProfile profile,
                                   const PlanRequest& request) {
   std::optional<Vocabulary> vocabulary;
   // Which words are common is asked of the vocabulary where no importance has counted them.
-  if (request.guarantee && !CountsWords(PointerTo(importance))) {
+  if (request.guarantee() && !CountsWords(PointerTo(importance))) {
     STI_ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(file));
   }
   return PlanInputs(file, std::move(profile), std::move(importance),

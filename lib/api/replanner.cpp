@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <variant>
 
 #include "api/plan_inputs.h"
 #include "base/remedy.h"
@@ -29,6 +30,11 @@ uint64_t Halved(uint64_t bytes, uint32_t halvings) {
   return halvings > 0 && left < kLeastBuffer ? 0 : left;
 }
 
+/// Returns the bytes that stay between turns; 0: none are asked for.
+uint64_t BetweenTurns(const PlanRequest& request) {
+  return request.turns() != nullptr ? request.turns()->bytes.value_or(0) : 0;
+}
+
 // "6x9 at 4.2 bits, 204800 bytes preloaded, 18.123 ms of 20.000 ms".
 std::string Outline(const Plan& plan) {
   double bits = 0;
@@ -53,7 +59,7 @@ void AddReason(const std::string& reason, std::string* why) {
 /// Returns kUsage if a request is for a cascade, and there is nothing to choose one by.
 Status CheckSources(const PlanRequest& request, const ReplanSources& sources) {
   const bool known = sources.importance && !sources.importance->cascades.empty();
-  if (!request.cascade || known) return {};
+  if (request.cascade() == nullptr || known) return {};
   return UsageError(
              "the plan has a cascade: one in its place takes an importance that has cascades")
       .Fix(Remedy::kMeasureCascades);
@@ -136,7 +142,7 @@ void Replanner::WeighMemory(bool is_short, Clock::time_point at) {
   if (is_short) {
     memory_was_short_ = at;
     const bool again = halvings_ > 0 && at - memory_changed_ < kBetweenHalvings;
-    const uint64_t most = std::max(request_.preload_bytes, request_.turn_bytes.value_or(0));
+    const uint64_t most = std::max(request_.preload_bytes, BetweenTurns(request_));
     if (again || Halved(most, halvings_) == 0) return;
     ++halvings_;
     memory_changed_ = at;
@@ -242,9 +248,8 @@ std::string Replanner::WhyOther(const Conditions& wanted) const {
 Result<Plan> Replanner::MakePlanFor(const Conditions& wanted) const {
   PlanRequest request = request_;
   request.preload_bytes = Halved(request.preload_bytes, wanted.halvings);
-  if (request.turn_bytes) {
-    *request.turn_bytes =
-        std::max(request.preload_bytes, Halved(*request.turn_bytes, wanted.halvings));
+  if (auto* turns = std::get_if<PlanRequest::Turns>(&request.mode)) {
+    turns->bytes = std::max(request.preload_bytes, Halved(BetweenTurns(request), wanted.halvings));
   }
   if (wanted.clock_khz != 0) request.clocks = {wanted.clock_khz};
   request.judging.memory_bytes = session_->own_bytes();

@@ -183,7 +183,7 @@ constexpr Option kOptions[] = {
     {STI_LEAD_TIME_US, kMost,
      [](ModelOptions& o, int64_t v) { o.request.wake_us = static_cast<double>(v); }},
     {STI_TURNS, kMostCount,
-     [](ModelOptions& o, int64_t v) { o.request.turns = static_cast<uint32_t>(v); }},
+     [](ModelOptions& o, int64_t v) { o.modes.turns = static_cast<uint32_t>(v); }},
     {STI_MIN_ACCURACY_PPM, kMillion,
      [](ModelOptions& o, int64_t v) {
        o.request.min_accuracy = Unless0(static_cast<double>(v) / kMillion);
@@ -192,7 +192,7 @@ constexpr Option kOptions[] = {
      [](ModelOptions& o, int64_t v) {
        o.request.full_accuracy = Unless0(static_cast<double>(v) / kMillion);
      }},
-    {STI_GUARANTEE, 1, [](ModelOptions& o, int64_t v) { o.request.guarantee = v != 0; }},
+    {STI_GUARANTEE, 1, [](ModelOptions& o, int64_t v) { o.modes.guarantee = v != 0; }},
     {STI_LATE, STI_LATE_DEGRADE,
      [](ModelOptions& o, int64_t v) {
        o.late = v == STI_LATE_DEGRADE ? Late::kDegrade : Late::kWait;

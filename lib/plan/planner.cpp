@@ -208,7 +208,7 @@ class Planner {
 /// Returns whether a plan that is asked for no length serves texts as they come, of any length.
 bool Planner::ServesAllLengths(const Parts& parts) const {
   return request_.length == 0 && request_.further_lengths.empty() &&
-         request_.strategy == Strategy::kSti && !request_.cold && !request_.io_budget_bytes &&
+         request_.strategy == Strategy::kSti && !request_.cold() && !request_.io_budget_bytes &&
          parts.variants && !parts.cascade;
 }
 
@@ -303,7 +303,7 @@ Result<double> Planner::AccuracyAt(double target_us, const PlanningScope& scope)
 
 bool Planner::PreloadsRows() const {
   const bool by_worth = request_.strategy == Strategy::kSti || request_.strategy == Strategy::kTabi;
-  return by_worth && !request_.cold && request_.turns == 0 && !request_.io_budget_bytes &&
+  return by_worth && !request_.cold() && request_.turns() == nullptr && !request_.io_budget_bytes &&
          request_.preload_bytes > 0;
 }
 
@@ -488,8 +488,8 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   STI_RETURN_IF_ERROR(ValidateForModel(request, input->info));
   // Beyond this point, neither request nor input is validated any more.
   return Planner(input, request, explain)
-      .Make({.guarantee = request.guarantee,
-             .cascade = request.cascade.has_value(),
+      .Make({.guarantee = request.guarantee(),
+             .cascade = request.cascade() != nullptr,
              .variants = true});
 }
 

@@ -38,6 +38,11 @@ bool IsWhole(const CascadeScore& cascade, size_t levels) {
          std::all_of(cascade.cuts.begin(), cascade.cuts.end(), agrees);
 }
 
+Error ColdHasNothing() {
+  return Unreasonable("a cold start has nothing in memory, no turn before it and no lead time",
+                      kDrop, "preload_bytes, turns and wake_us");
+}
+
 Status ValidateImportance(const PlanInput& input) {
   if (input.importance == nullptr) return {};
   const Importance& importance = *input.importance;
@@ -78,17 +83,9 @@ Status ValidateShape(const PlanInput& input) {
 
 /// Returns an error if a guarantee is asked for beside what it does not go with.
 Status ValidateGuarantee(const PlanRequest& request) {
-  if (!request.guarantee) return {};
+  if (!request.guarantee()) return {};
   if (request.strategy != Strategy::kSti)
     return Unreasonable("a guarantee is for the strategy sti", kDrop, "guarantee or strategy");
-  if (request.cold) {
-    return Unreasonable("a cold start has nothing in memory to fall back to", kDrop,
-                        "guarantee or cold");
-  }
-  if (request.turns > 0) {
-    return Unreasonable("turns leave in memory what the next one runs, and no fallback", kDrop,
-                        "guarantee or turns");
-  }
   if (request.min_accuracy) {
     return Unreasonable("a least accuracy is not what a fallback has", kDrop,
                         "guarantee or min_accuracy");
@@ -102,10 +99,22 @@ Status ValidateGuarantee(const PlanRequest& request) {
   return {};
 }
 
+/// Returns an error if turns are asked for that are too many, or keep less than is preloaded.
+Status ValidateTurns(const PlanRequest& request) {
+  const PlanRequest::Turns* turns = request.turns();
+  if (turns == nullptr) return {};
+  if (turns->count == 0) return Unreasonable("a plan of 0 turns", kRaise, "turns");
+  if (turns->count > kMaxTurns)
+    return Unreasonable("more than " + std::to_string(kMaxTurns) + " turns", kLower, "turns");
+  if (turns->bytes.value_or(request.preload_bytes) >= request.preload_bytes) return {};
+  return Unreasonable("the buffer between turns is smaller than the preload buffer", kRaise,
+                      "turn_bytes");
+}
+
 /// Returns an error if a cascade is asked for beside what it does not go with.
 Status ValidateCascade(const PlanRequest& request) {
   const bool by_tabi = request.strategy == Strategy::kTabi;
-  if (!request.cascade) {
+  if (request.cascade() == nullptr) {
     if (by_tabi) return Unreasonable("the strategy tabi chooses a cascade", kGive, "cascade");
     return {};
   }
@@ -115,15 +124,11 @@ Status ValidateCascade(const PlanRequest& request) {
   }
   if (!request.target_us)
     return Unreasonable("a cascade is for a target", kGive, "target_us 200ms");
-  if (request.cascade->max_levels < 2 || request.cascade->max_levels > kMaxCascadeLevels)
+  if (request.cascade()->max_levels < 2 || request.cascade()->max_levels > kMaxCascadeLevels)
     return Unreasonable("a cascade has 2 or 3 levels", kGive, "max_levels 3");
   if (request.submodel || request.uniform_bits || request.io_budget_bytes) {
     return Unreasonable("the levels of a cascade run as they were measured", kDrop,
                         "submodel, uniform_bits and io_budget_bytes");
-  }
-  if (request.cold || request.turns > 0 || request.guarantee) {
-    return Unreasonable("a cascade answers one warm input after another, without a fallback", kDrop,
-                        "cold, turns and guarantee");
   }
   if (request.full_accuracy) {
     return Unreasonable("a cascade was measured with labels", kDrop, "full_accuracy");
@@ -134,6 +139,28 @@ Status ValidateCascade(const PlanRequest& request) {
 }
 
 }  // namespace
+
+Result<PlanRequest::Mode> ModeOf(const ModeOptions& options) {
+  if (options.cold && options.turns > 0) return ColdHasNothing();
+  if (options.cascade && (options.cold || options.turns > 0 || options.guarantee)) {
+    return Unreasonable("a cascade answers one warm input after another, without a fallback", kDrop,
+                        "cold, turns and guarantee");
+  }
+  if (options.guarantee && options.cold) {
+    return Unreasonable("a cold start has nothing in memory to fall back to", kDrop,
+                        "guarantee or cold");
+  }
+  if (options.guarantee && options.turns > 0) {
+    return Unreasonable("turns leave in memory what the next one runs, and no fallback", kDrop,
+                        "guarantee or turns");
+  }
+  PlanRequest::Mode mode;
+  if (options.cold) mode = PlanRequest::Cold{};
+  if (options.guarantee) mode = PlanRequest::Guaranteed{};
+  if (options.turns > 0) mode = PlanRequest::Turns{options.turns, options.turn_bytes};
+  if (options.cascade) mode = *options.cascade;
+  return mode;
+}
 
 Status ValidateRequest(const PlanRequest& request) {
   if (request.strategy == Strategy::kWhole || request.strategy == Strategy::kOther) {
@@ -150,7 +177,7 @@ Status ValidateRequest(const PlanRequest& request) {
                         "similar 20%");
   }
   const bool budgets = DelayModelFor(request.strategy) == DelayModel::kBudgets;
-  if ((request.turns > 0 || request.wake_us > 0) && !budgets) {
+  if ((request.turns() != nullptr || request.wake_us > 0) && !budgets) {
     return Unreasonable("turns and a lead time are for the strategies sti, sti-paper and random",
                         kDrop, "turns and wake_us");
   }
@@ -160,12 +187,7 @@ Status ValidateRequest(const PlanRequest& request) {
   }
   if (!(request.wake_us >= 0) || !std::isfinite(request.wake_us))
     return Unreasonable("the lead time is not a time", kGive, "wake_us 50ms");
-  if (request.turns > kMaxTurns)
-    return Unreasonable("more than " + std::to_string(kMaxTurns) + " turns", kLower, "turns");
-  if (request.turn_bytes && *request.turn_bytes < request.preload_bytes) {
-    return Unreasonable("the buffer between turns is smaller than the preload buffer", kRaise,
-                        "turn_bytes");
-  }
+  STI_RETURN_IF_ERROR(ValidateTurns(request));
   const size_t plans =
       (request.further_lengths.size() + 1) * std::max<size_t>(1, request.clocks.size());
   if (plans > kMostPlans)
@@ -176,7 +198,7 @@ Status ValidateRequest(const PlanRequest& request) {
     return Unreasonable("the accuracy is not from 0 to 1", kGive, "min_accuracy 0.9");
   if (request.full_accuracy && !(*request.full_accuracy >= 0 && *request.full_accuracy <= 1))
     return Unreasonable("the full model's accuracy is not from 0 to 1", kGive, "full_accuracy 0.9");
-  if (request.min_accuracy && request.strategy != Strategy::kSti && !request.cascade) {
+  if (request.min_accuracy && request.strategy != Strategy::kSti && request.cascade() == nullptr) {
     return Unreasonable("a least accuracy is for the strategy sti", kDrop,
                         "min_accuracy or strategy");
   }
@@ -184,12 +206,9 @@ Status ValidateRequest(const PlanRequest& request) {
     return Unreasonable("an IO budget raises single shards, one bitwidth for all forbids it", kDrop,
                         "io_budget_bytes or uniform_bits");
   }
-  // A process that has just started holds no shards, and no turn came before.
-  if (request.cold && (request.preload_bytes > 0 || request.turns > 0 || request.wake_us > 0)) {
-    return Unreasonable("a cold start has nothing in memory, no turn before it and no lead time",
-                        kDrop, "preload_bytes, turns and wake_us");
-  }
-  if (request.cold && DelayModelFor(request.strategy) == DelayModel::kMemory)
+  // A process that has just started holds no shards.
+  if (request.cold() && (request.preload_bytes > 0 || request.wake_us > 0)) return ColdHasNothing();
+  if (request.cold() && DelayModelFor(request.strategy) == DelayModel::kMemory)
     return Unreasonable("the strategy preload begins with all shards in memory", kDrop, "cold");
   STI_RETURN_IF_ERROR(ValidateCascade(request));
   return ValidateGuarantee(request);
@@ -236,17 +255,19 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
   PlanRequest request;
   request.strategy = plan.strategy;
   request.target_us = plan.target_us;
-  request.guarantee = plan.fallback.has_value();
+  if (plan.fallback) request.mode = PlanRequest::Guaranteed{};
   request.preload_bytes = plan.preload_bytes + (plan.fallback ? plan.fallback->bytes : 0);
   if (plan.cascade) {
-    request.cascade.emplace();
+    request.mode = CascadeWish{};
     request.preload_bytes =
         std::max(request.preload_bytes, plan.cascade->levels.front().plan.preload_bytes);
   }
   request.length = plan.length;
   request.wake_us = plan.wake_us;
-  request.turns = static_cast<uint32_t>(plan.turns.size());
-  if (!plan.turns.empty()) request.turn_bytes = plan.turn_bytes.value_or(0);
+  if (!plan.turns.empty()) {
+    request.mode =
+        PlanRequest::Turns{static_cast<uint32_t>(plan.turns.size()), plan.turn_bytes.value_or(0)};
+  }
   const double p99_us = plan.cascade ? plan.cascade->worst_path_us : plan.predicted_p99_us;
   if (p99_us > *plan.target_us) request.judging.risk = Risk::kMedian;
   request.allow_untrained = !info.WasTrained(SubmodelOf(plan));

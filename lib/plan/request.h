@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "base/digest.h"
@@ -40,6 +41,27 @@ struct CascadeWish {
 
 /// A plan that a person asks for. Times in microseconds, sizes in bytes.
 struct PlanRequest {
+  /// One input after another, of a process that is warm.
+  struct Warm {};
+  /// The same, where every input shall have a label by T whatever the reads do: the plan then has a
+  /// fallback in its preload buffer. Needs a target and strategy kSti.
+  struct Guaranteed {};
+  /// Times count from process start to label: all else that is loaded, in the order of need, is in
+  /// the plan's times too. Such a plan has no preload and no lead time, and its strategy is not
+  /// kPreload.
+  struct Cold {};
+  /// So many inputs back to back (STI 3.3).
+  struct Turns {
+    uint32_t count = 1;                  ///< 1 to kMaxTurns
+    std::optional<uint64_t> bytes = {};  ///< buffer between turns, at least S; absent: S
+  };
+  /// How inputs come and what they are promised, of which a plan has one. A cascade needs a target,
+  /// and is for strategy kSti or kTabi, one length and one clock. `min_accuracy` is then what its
+  /// labels reach; absent: what the best plan without a cascade is predicted to reach, and by kTabi
+  /// what its heuristic keeps.
+  using Mode = std::variant<Warm, Guaranteed, Cold, Turns, CascadeWish>;
+
+  Mode mode;
   Strategy strategy = Strategy::kSti;  ///< not kWhole or kOther, by which nothing is planned
   std::optional<double> target_us;     ///< T; may be absent where `submodel` is given
   Judging judging;
@@ -65,27 +87,32 @@ struct PlanRequest {
   /// can serve `min_accuracy`: a plan that agrees with the full model on a share a of the inputs
   /// has at least A - (1 - a).
   std::optional<double> full_accuracy;
-  uint32_t turns = 0;                  ///< plan this many back-to-back turns; 0: none
-  std::optional<uint64_t> turn_bytes;  ///< buffer between turns, at least S; absent: S
   double similar = 0.2;          ///< how much fewer shards still are "a similar number" (STI 5.3)
   bool allow_untrained = false;  ///< plan submodels of a model that was not trained for them
   uint64_t seed = 0;             ///< seed of the strategy kRandom
-  /// Whether times count from process start to label: all else that is loaded, in the order of
-  /// need, is in the plan's times too. Such a plan has no preload, turns or lead time, and its
-  /// strategy is not kPreload.
-  bool cold = false;
-  /// Whether every input shall have a label by T whatever the reads do: the plan then has a
-  /// fallback in its preload buffer. Needs a target, and is for warm plans of strategy kSti without
-  /// turns.
-  bool guarantee = false;
-  /// Needs a target, and is for warm plans of strategy kSti or kTabi for one length and clock.
-  /// `min_accuracy` is then what the cascade's labels reach; absent: what the best plan without a
-  /// cascade is predicted to reach, and by kTabi what its heuristic keeps.
-  std::optional<CascadeWish> cascade;
   /// Bytes of STI Table 7: start with all shards at the fewest bits and raise shards to 6 bits
   /// until this many further bytes are spent.
   std::optional<uint64_t> io_budget_bytes;
+
+  [[nodiscard]] bool cold() const { return std::holds_alternative<Cold>(mode); }
+  [[nodiscard]] bool guarantee() const { return std::holds_alternative<Guaranteed>(mode); }
+  /// Returns the turns that are asked for; null: none.
+  [[nodiscard]] const Turns* turns() const { return std::get_if<Turns>(&mode); }
+  /// Returns the cascade that is asked for; null: none.
+  [[nodiscard]] const CascadeWish* cascade() const { return std::get_if<CascadeWish>(&mode); }
 };
+
+/// The modes of requests as options name them, each by itself.
+struct ModeOptions {
+  bool guarantee = false;
+  bool cold = false;
+  uint32_t turns = 0;                       ///< 0: none
+  std::optional<uint64_t> turn_bytes = {};  ///< counts with `turns`
+  std::optional<CascadeWish> cascade = {};
+};
+
+/// Returns the mode that is named, Warm if none is. kUsage if several are.
+Result<PlanRequest::Mode> ModeOf(const ModeOptions& options);
 
 /// Holds the bytes that a process reads once beside shards, each part in whole blocks.
 struct ColdBytes {

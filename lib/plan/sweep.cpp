@@ -121,8 +121,7 @@ Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
   STI_RETURN_IF_ERROR(CheckList(targets_us.size(), "targets"));
   STI_RETURN_IF_ERROR(CheckList(preloads.size(), "preloads"));
   PlanRequest one = request;
-  one.turns = 0;
-  one.turn_bytes.reset();
+  if (one.turns() != nullptr) one.mode = PlanRequest::Warm{};
   one.further_lengths.clear();
   one.min_accuracy.reset();
   if (one.clocks.size() > 1) one.clocks.resize(1);

@@ -135,7 +135,7 @@ TEST_F(ReplannerTest, APlanWithACascadeIsReplacedByOneWithACascade) {
                                {.depth = 5, .width = 4, .bits = 2, .accuracy = 0.6}};
   importance.cascades = {
       {{0, 1}, 0, {{0.9, std::nullopt, {1}, {0.5, 0.5}, {0.6, 0.7}, 0.65, {1}}}}};
-  request_.cascade.emplace();
+  request_.mode = CascadeWish{};
   request_.allow_untrained = true;
   const ContainerFile file = File();
   auto plan = MakePlan(PlanInputs(file, Profile(), importance).View(), request_);
@@ -155,7 +155,7 @@ TEST_F(ReplannerTest, APlanWithACascadeIsReplacedByOneWithACascade) {
   EXPECT_GT(next.cascade->mean_us, planned_us);
   EXPECT_LE(next.cascade->worst_path_us, *request_.target_us);
   // Nor is one from elsewhere taken that could not be replaced.
-  request_.cascade.reset();
+  request_.mode = PlanRequest::Warm{};
   Open(Profile());
   EXPECT_TRUE(FailedWith(replanner_->Take(*plan, 0), ErrorKind::kUsage, "the plan has a cascade"));
 }
@@ -251,8 +251,7 @@ TEST_F(ReplannerTest, ShortMemoryHalvesTheBufferAndAMinuteWithoutDoublesIt) {
 // All that stays in memory is halved: also what turns keep beyond what is preloaded.
 TEST_F(ReplannerTest, ShortMemoryHalvesWhatTurnsKeepToo) {
   request_.preload_bytes = 200 << 10;
-  request_.turns = 3;
-  request_.turn_bytes = 800 << 10;
+  request_.mode = PlanRequest::Turns{3, 800 << 10};
   request_.target_us = 3000;
   Open(Profile());
   ASSERT_EQ(first_.turn_bytes, 800U << 10);

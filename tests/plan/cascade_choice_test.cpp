@@ -72,7 +72,7 @@ TEST(CascadeChoice, TheLeastMeanOfThoseAccurateEnoughIsTaken) {
   ExpectSound(world, *plan);
   // No more than two levels: 0 and 2 at 0.9, 158.5, rather than 1 and 2, 157.6, which is better.
   PlanRequest two = CascadeAsked(300, 0.895);
-  two.cascade->max_levels = 2;
+  two.mode = CascadeWish{2};
   plan = MakePlan(world.input(), two);
   ASSERT_TRUE(Succeeded(plan));
   EXPECT_EQ(NameOf(*plan), "2@2 2@6");
@@ -200,7 +200,7 @@ TEST(CascadeChoice, TheLastLevelIsAPlanMadeAlone) {
   request.preload_bytes = 700;
   const auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(Succeeded(plan));
-  request.cascade.reset();
+  request.mode = PlanRequest::Warm{};
   request.min_accuracy.reset();
   request.submodel = Submodel{2, 2};
   request.uniform_bits = 6;
@@ -325,7 +325,7 @@ TEST(CascadeChoice, LevelsShareRowsOfFrequentWords) {
   // The request that the plan answers gives the same again.
   const auto told = RequestOf(*plan, world.info);
   ASSERT_TRUE(Succeeded(told));
-  EXPECT_TRUE(told->cascade);
+  EXPECT_NE(told->cascade(), nullptr);
   EXPECT_EQ(told->preload_bytes, 130U);
 }
 

@@ -95,7 +95,7 @@ TEST(CascadeRefusals, WhatWasNotMeasuredIsNoChoice) {
   world = MeasuredWorld();
   world.importance.cascades = {world.importance.cascades[3]};
   PlanRequest two = request;
-  two.cascade->max_levels = 2;
+  two.mode = CascadeWish{2};
   EXPECT_TRUE(FailedWith(MakePlan(world.input(), two), ErrorKind::kForeign, "2 levels"));
   EXPECT_TRUE(Succeeded(MakePlan(world.input(), request)));
 }
@@ -122,19 +122,16 @@ TEST(CascadeRefusals, RequestsThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(refused([](PlanRequest& r) { r.strategy = Strategy::kStdpl; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.strategy = Strategy::kStiPaper; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.target_us.reset(); }));
-  EXPECT_TRUE(refused([](PlanRequest& r) { r.cascade->max_levels = 1; }));
-  EXPECT_TRUE(refused([](PlanRequest& r) { r.cascade->max_levels = 4; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.mode = CascadeWish{1}; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.mode = CascadeWish{4}; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.submodel = Submodel{2, 2}; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.uniform_bits = 2; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.io_budget_bytes = 100; }));
-  EXPECT_TRUE(refused([](PlanRequest& r) { r.cold = true; }));
-  EXPECT_TRUE(refused([](PlanRequest& r) { r.turns = 2; }));
-  EXPECT_TRUE(refused([](PlanRequest& r) { r.guarantee = true; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.full_accuracy = 0.9; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.further_lengths = {32, 64}; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.clocks = {2, 1}; }));
   PlanRequest tabi = CascadeAsked(300);
-  tabi.cascade.reset();
+  tabi.mode = PlanRequest::Warm{};
   tabi.strategy = Strategy::kTabi;
   EXPECT_TRUE(FailedWith(MakePlan(MeasuredWorld().input(), tabi), ErrorKind::kUsage,
                          "the strategy tabi chooses a cascade", Remedy::kGiveInRequest));

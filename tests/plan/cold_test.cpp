@@ -39,7 +39,7 @@ struct ColdWorld {
 
 PlanRequest Cold() {
   PlanRequest request;
-  request.cold = true;
+  request.mode = PlanRequest::Cold{};
   return request;
 }
 
@@ -230,7 +230,7 @@ TEST(Cold, WithNothingToLoadIsAWarmPlan) {
       request.strategy = strategy;
       request.target_us = target_us;
       const auto warm = MakePlan(input, request);
-      request.cold = true;
+      request.mode = PlanRequest::Cold{};
       const auto cold = MakePlan(input, request);
       ASSERT_EQ(warm.ok(), cold.ok()) << NameOf(strategy);
       if (!warm.ok()) continue;
@@ -285,7 +285,6 @@ TEST(Cold, WhatMakesNoSenseIsRefused) {
   };
   EXPECT_FALSE(refused(cold.input(), [](PlanRequest&) {}));
   EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.preload_bytes = 4096; }));
-  EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.turns = 2; }));
   EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.wake_us = 1; }));
   EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.strategy = Strategy::kPreload; }));
   EXPECT_TRUE(refused(cold.world.input(), [](PlanRequest&) {})) << "sizes are not known";

@@ -122,7 +122,7 @@ TEST(Decoding, AFallbackTakesWhatTheFewestBitsTake) {
   world.MeasureSubmodels();
   PlanRequest request = test::RequestFor(40e3);
   request.preload_bytes = 60;
-  request.guarantee = true;
+  request.mode = PlanRequest::Guaranteed{};
   const auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(Succeeded(plan));
   ASSERT_TRUE(plan->fallback);

@@ -61,8 +61,7 @@ TEST(Explain, RaisesAndTurnsOfAPlanThatIsReadAhead) {
   PlanRequest request = RequestFor(3600);
   request.preload_bytes = 250;
   request.wake_us = 150;
-  request.turns = 2;
-  request.turn_bytes = 450;
+  request.mode = PlanRequest::Turns{2, 450};
   Lines explain;
   const auto plan = MakePlan(Explainable().input(), request, &explain);
   ASSERT_TRUE(plan.ok()) << plan.error().Message();

@@ -35,7 +35,7 @@ PlanRequest Guaranteed(double target_us, uint64_t preload_bytes) {
   PlanRequest request;
   request.target_us = target_us;
   request.preload_bytes = preload_bytes;
-  request.guarantee = true;
+  request.mode = PlanRequest::Guaranteed{};
   return request;
 }
 
@@ -90,7 +90,7 @@ TEST(FallbackChoice, CostsAreThoseOfThePlanWithoutIt) {
   const test::World world = GuaranteedWorld();
   const PlanRequest request = Guaranteed(9000, 800);
   PlanRequest without = request;
-  without.guarantee = false;
+  without.mode = PlanRequest::Warm{};
   const auto plan = MakePlan(world.input(), request);
   const auto free = MakePlan(world.input(), without);
   ASSERT_TRUE(plan.ok() && free.ok());
@@ -253,7 +253,7 @@ TEST(FallbackChoice, AReplacementIsGuaranteedToo) {
   ASSERT_TRUE(plan.ok());
   const auto request = RequestOf(*plan, world.info);
   ASSERT_TRUE(request.ok()) << request.error().Message();
-  EXPECT_TRUE(request->guarantee);
+  EXPECT_TRUE(request->guarantee());
   EXPECT_EQ(request->preload_bytes, plan->preload_bytes + plan->fallback->bytes);
   EXPECT_TRUE(MakePlan(world.input(), *request).ok());
 }
@@ -261,8 +261,6 @@ TEST(FallbackChoice, AReplacementIsGuaranteedToo) {
 TEST(FallbackChoice, SomeRequestsHaveNone) {
   const std::vector<std::pair<std::function<void(PlanRequest&)>, std::string>> cases = {
       {[](PlanRequest& r) { r.strategy = Strategy::kStiPaper; }, "a guarantee is for the strategy"},
-      {[](PlanRequest& r) { r.cold = true; }, "a cold start has nothing in memory"},
-      {[](PlanRequest& r) { r.turns = 2; }, "turns leave in memory"},
       {[](PlanRequest& r) { r.min_accuracy = 0.5; }, "a least accuracy is not"},
       {[](PlanRequest& r) { r.io_budget_bytes = 100; }, "an IO budget is spent"},
       {[](PlanRequest& r) {

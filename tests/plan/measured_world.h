@@ -73,7 +73,7 @@ inline PlanRequest CascadeAsked(double target_us,
                                 std::optional<double> min_accuracy = std::nullopt) {
   PlanRequest request;
   request.target_us = target_us;
-  request.cascade.emplace();
+  request.mode = CascadeWish{};
   request.min_accuracy = min_accuracy;
   return request;
 }

@@ -93,7 +93,7 @@ TEST(PreloadedRows, AGuaranteeHasWordsThatItsFallbackKnows) {
   CountWords(world);
   PlanRequest request = RequestFor(400e3);
   request.preload_bytes = 2000000;
-  request.guarantee = true;
+  request.mode = PlanRequest::Guaranteed{};
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_TRUE(plan->fallback);
@@ -114,7 +114,7 @@ TEST(PreloadedRows, WhereNoWordsWereCountedAFallbackKnowsCommonOnes) {
   PlanRequest request = RequestFor(400e3);
   request.preload_bytes = 2000000;
   EXPECT_TRUE(MakePlan(world.input(), request)->words.empty()) << "what they save is not known";
-  request.guarantee = true;
+  request.mode = PlanRequest::Guaranteed{};
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_TRUE(plan->fallback);
@@ -145,7 +145,7 @@ TEST(PreloadedRows, ColdStartsAndOtherStrategiesPreloadNoRows) {
   EXPECT_TRUE(plan->words.empty());
   request = RequestFor(400e3);
   request.preload_bytes = 1000000;
-  request.turns = 2;
+  request.mode = PlanRequest::Turns{2};
   const auto turns = MakePlan(world.input(), request);
   ASSERT_TRUE(turns.ok()) << turns.error().Message();
   EXPECT_TRUE(turns->words.empty());

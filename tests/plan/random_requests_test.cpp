@@ -160,7 +160,7 @@ TEST(RandomRequests, TheLeastTargetOfARefusalIsEnoughAndNoMore) {
     PlanRequest& request = drawn.request;
     drawn.world.importance.word_use = {};
     const bool other = drawn.asked == Asked::kCascade || drawn.asked == Asked::kClocks ||
-                       request.guarantee || request.io_budget_bytes || request.min_accuracy;
+                       request.guarantee() || request.io_budget_bytes || request.min_accuracy;
     if (other || request.strategy != Strategy::kSti || !request.target_us) continue;
     request.target_us = *request.target_us * (1 + random.Below(8)) / 10;
     const Result<Plan> refused = MakePlan(drawn.Input(), request);

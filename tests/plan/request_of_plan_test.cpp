@@ -17,8 +17,7 @@ PlanRequest Asked() {
 TEST(RequestOfPlan, ThePlanAnswersIt) {
   const test::World world = test::Odroid();
   PlanRequest request = Asked();
-  request.turns = 3;
-  request.turn_bytes = 4 << 20;
+  request.mode = PlanRequest::Turns{3, 4 << 20};
   request.wake_us = 2000;
   const auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(Succeeded(plan));
@@ -26,8 +25,9 @@ TEST(RequestOfPlan, ThePlanAnswersIt) {
   ASSERT_TRUE(Succeeded(told));
   EXPECT_EQ(told->target_us, request.target_us);
   EXPECT_EQ(told->preload_bytes, plan->preload_bytes);
-  EXPECT_EQ(told->turns, 3U);
-  EXPECT_EQ(told->turn_bytes, request.turn_bytes);
+  ASSERT_NE(told->turns(), nullptr);
+  EXPECT_EQ(told->turns()->count, 3U);
+  EXPECT_EQ(told->turns()->bytes, request.turns()->bytes);
   EXPECT_EQ(told->wake_us, 2000);
   EXPECT_EQ(told->length, 128U);
   EXPECT_TRUE(told->further_lengths.empty());

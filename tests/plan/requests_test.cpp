@@ -100,7 +100,7 @@ TEST(Requests, MinAccuracyGoesWithALeadTimeAndWithTurns) {
   ASSERT_TRUE(alone.ok() && woken.ok()) << woken.error().Message();
   EXPECT_GE(*woken->quality.accuracy, 0.75);
   EXPECT_LT(*woken->target_us, *alone->target_us) << "what is read before needs no time";
-  request.turns = 2;
+  request.mode = PlanRequest::Turns{2};
   const auto turns = MakePlan(world.input(), request);
   ASSERT_TRUE(turns.ok()) << turns.error().Message();
   EXPECT_EQ(turns->turns.size(), 2U);
@@ -198,8 +198,7 @@ TEST(Requests, PeakCountsVariantsAndTurns) {
   EXPECT_TRUE(MakePlan(world.input(), request).ok());
   request.further_lengths.clear();
   request.judging.memory_bytes.reset();
-  request.turns = 2;
-  request.turn_bytes = 1000000;
+  request.mode = PlanRequest::Turns{2, 1000000};
   const auto turns = MakePlan(world.input(), request);
   ASSERT_TRUE(turns.ok());
   // All stays in memory, and the planes that the second turn reads come on top.
@@ -384,11 +383,12 @@ TEST(Requests, ThatMakeNoSense) {
   EXPECT_FALSE(refused([](PlanRequest&) {}));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.wake_us = -1; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.wake_us = std::nan(""); }));
-  EXPECT_TRUE(refused([](PlanRequest& r) { r.turns = 65; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.mode = PlanRequest::Turns{65}; }));
   EXPECT_TRUE(refused([](PlanRequest& r) {
     r.preload_bytes = 100;
-    r.turn_bytes = 99;
+    r.mode = PlanRequest::Turns{2, 99};
   }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.mode = PlanRequest::Turns{0}; }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.further_lengths.assign(70, 128); }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.min_accuracy = 1.5; }));
   EXPECT_TRUE(refused([](PlanRequest& r) {
@@ -399,7 +399,7 @@ TEST(Requests, ThatMakeNoSense) {
   for (const Strategy baseline : {Strategy::kLoadExec, Strategy::kStdpl, Strategy::kPreload}) {
     EXPECT_TRUE(refused([&](PlanRequest& r) {
       r.strategy = baseline;
-      r.turns = 2;
+      r.mode = PlanRequest::Turns{2};
     }));
     EXPECT_TRUE(refused([&](PlanRequest& r) {
       r.strategy = baseline;
@@ -430,7 +430,7 @@ TEST(Requests, RefusalsNameTheFieldAndSayWhatItIs) {
        Remedy::kGiveInRequest, "wake_us 50ms"},
       {[](PlanRequest& r) {
          r.preload_bytes = 100;
-         r.turn_bytes = 99;
+         r.mode = PlanRequest::Turns{2, 99};
        },
        "the buffer between turns is smaller than the preload buffer", Remedy::kRaiseInRequest,
        "turn_bytes"},

@@ -195,9 +195,10 @@ class SecondOpinion {
   }
 
   void TurnFigures(uint64_t arena) {
-    notes_.Bytes("turns, as many,", plan_.turns.size(), request_.turns);
-    if (plan_.turns.empty()) return;
-    const uint64_t buffer = request_.turn_bytes.value_or(request_.preload_bytes);
+    const PlanRequest::Turns* asked = request_.turns();
+    notes_.Bytes("turns, as many,", plan_.turns.size(), asked != nullptr ? asked->count : 0);
+    if (asked == nullptr || plan_.turns.empty()) return;
+    const uint64_t buffer = asked->bytes.value_or(request_.preload_bytes);
     notes_.Bytes("turn_bytes", plan_.turn_bytes.value_or(0), buffer);
     for (size_t t = 0; t < plan_.turns.size(); ++t) {
       const PlanTurn& turn = plan_.turns[t];
@@ -333,7 +334,7 @@ class SecondOpinion {
   void CostBits() {
     if (!plan_.fallback) return;
     PlanRequest without = request_;
-    without.guarantee = false;
+    without.mode = PlanRequest::Warm{};
     const Result<Plan> free = MakePlan(input_, without);
     if (!free.ok()) return notes_.That("no plan without the guarantee", false);
     const auto bits_of = [](const PlanCore& plan) {

@@ -267,6 +267,16 @@ PlanInput SecondWorld::Input() const {
           warm.common_words};
 }
 
+namespace {
+
+PlanRequest::Turns TurnsAsked(Random& random, uint64_t preload_bytes) {
+  PlanRequest::Turns turns{1 + random.Below(4)};
+  if (random.Below(2) == 0) turns.bytes = preload_bytes + kBlock * random.Below(100);
+  return turns;
+}
+
+}  // namespace
+
 void SecondWorld::Ask(Random& random) {
   constexpr std::array kPlainStrategies = {Strategy::kSti,    Strategy::kStiPaper,
                                            Strategy::kRandom, Strategy::kLoadExec,
@@ -303,26 +313,24 @@ void SecondWorld::Ask(Random& random) {
       if (random.Below(2) == 0) request.clocks = {1000000};
       break;
     case Asked::kTurns:
-      request.turns = 1 + random.Below(4);
-      if (random.Below(2) == 0)
-        request.turn_bytes = request.preload_bytes + kBlock * random.Below(100);
+      request.mode = TurnsAsked(random, request.preload_bytes);
       break;
     case Asked::kCascade:
-      request.cascade.emplace();
+      request.mode = CascadeWish{};
       request.submodel.reset();
       request.min_accuracy = 0.5;
       request.target_us = *request.target_us * 2;
       if (random.Below(4) == 0) request.strategy = Strategy::kTabi;
       break;
     case Asked::kCold:
-      request.cold = true;
+      request.mode = PlanRequest::Cold{};
       request.preload_bytes = 0;
       request.wake_us = 0;
       if (request.target_us) request.target_us = *request.target_us + 20000;
       if (random.Below(4) == 0) request.further_lengths = {32};
       break;
     case Asked::kGuarantee:
-      request.guarantee = true;
+      request.mode = PlanRequest::Guaranteed{};
       request.target_us = *request.target_us + 1500;
       request.preload_bytes += kBlock * (10 + random.Below(200));
       if (random.Below(2) == 0) request.further_lengths = {32};

@@ -199,8 +199,7 @@ TEST(Staging, ServesVariantsAndTurns) {
   EXPECT_EQ(plan->variants[0].times->layer_us, 4000.0 * plan->variants[0].width);
   EXPECT_EQ(plan->variants[0].times->last_layer_us, std::nullopt) << "the profile does not say";
   request.further_lengths.clear();
-  request.turns = 3;
-  request.turn_bytes = 4'000'000;
+  request.mode = PlanRequest::Turns{3, 4'000'000};
   const auto turns = MakePlan(world.input(), request);
   ASSERT_TRUE(turns.ok()) << turns.error().Message();
   const auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
@@ -249,8 +248,7 @@ TEST(Staging, TurnsInLittleMemoryCountOnThatOfThePlan) {
   PlanRequest request;
   request.target_us = 1000;
   request.uniform_bits = 2;
-  request.turns = 3;
-  request.turn_bytes = 20 * kBlock;
+  request.mode = PlanRequest::Turns{3, 20 * kBlock};
   const auto roomy = MakePlan(world.input(), request);
   ASSERT_TRUE(roomy.ok()) << roomy.error().Message();
   const auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);

@@ -62,19 +62,18 @@ TEST(Turns, FidelityNeverFallsAndWhatIsHeldIsNotReadAgain) {
     PlanRequest request;
     request.target_us = 40 + random.Below(900);
     request.preload_bytes = random.Below(600);
-    request.turns = 4;
-    request.turn_bytes = request.preload_bytes + random.Below(2000);
+    request.mode = PlanRequest::Turns{4, request.preload_bytes + random.Below(2000)};
     const auto plan = MakePlan(world.input(), request);
     if (!plan.ok()) continue;
     ++cases;
     ASSERT_EQ(plan->turns.size(), 4u);
     ASSERT_EQ(plan->turns[0].bits, plan->bits);
     ASSERT_EQ(plan->turns[0].preload, plan->preload);
-    ASSERT_EQ(plan->turn_bytes.value_or(0), *request.turn_bytes);
+    ASSERT_EQ(plan->turn_bytes.value_or(0), *request.turns()->bytes);
     for (size_t t = 1; t < 4; ++t) {
       const PlanTurn& before = plan->turns[t - 1];
       const PlanTurn& turn = plan->turns[t];
-      ASSERT_LE(turn.preload_bytes, *request.turn_bytes) << trial;
+      ASSERT_LE(turn.preload_bytes, *request.turns()->bytes) << trial;
       ASSERT_LE(turn.read_bytes, before.read_bytes) << trial;
       if (turn.bits != before.bits) {
         ASSERT_LT(turn.read_bytes, before.read_bytes) << trial;
@@ -100,8 +99,7 @@ Plan ThreeTurns(const test::World& world) {
   PlanRequest request;
   request.target_us = 700;
   request.preload_bytes = 300;
-  request.turns = 3;
-  request.turn_bytes = 1500;
+  request.mode = PlanRequest::Turns{3, 1500};
   const auto plan = MakePlan(world.input(), request);
   EXPECT_TRUE(plan.ok() && plan->turns[1].bits != plan->bits);
   return *plan;
@@ -169,7 +167,7 @@ TEST(Turns, WithoutRoomNothingChanges) {
   const test::World world = IoBound(random);
   PlanRequest request;
   request.target_us = 800;
-  request.turns = 3;
+  request.mode = PlanRequest::Turns{3};
   const auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->turns[2].bits, plan->bits);

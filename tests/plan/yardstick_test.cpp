@@ -137,7 +137,7 @@ TEST(Yardstick, BitsOfAColdStart) {
   ExpectNearlyBest("bits, cold start", 24, [](test::Random& random) {
     const ColdCase cold(random);
     PlanRequest request;
-    request.cold = true;
+    request.mode = PlanRequest::Cold{};
     request.target_us = cold.target_us;
     PlanInput input = cold.world.input();
     input.cold = &cold.bytes;

@@ -118,8 +118,7 @@ TEST(Yardstick, LaterTurns) {
     PlanRequest request;
     request.submodel = {shape.layers, shape.width};
     request.target_us = test::TightTarget(world, random);
-    request.turns = 3;
-    request.turn_bytes = random.Below(8 + 30 * shape.layers * shape.width);
+    request.mode = PlanRequest::Turns{3, random.Below(8 + 30 * shape.layers * shape.width)};
     const auto plan = MakePlan(world.input(), request);
     if (!plan.ok()) continue;
     ASSERT_EQ(plan->turns.size(), 3U);
@@ -129,7 +128,7 @@ TEST(Yardstick, LaterTurns) {
     for (size_t at = 1; at < 3; ++at) {
       const PlanTurn& before = plan->turns[at - 1];
       const PlanTurn& turn = plan->turns[at];
-      const TurnChoices choices(*context, LevelsOf(*context, before.bits), *request.turn_bytes);
+      const TurnChoices choices(*context, LevelsOf(*context, before.bits), *request.turns()->bytes);
       const Levels levels = LevelsOf(*context, turn.bits);
       ASSERT_EQ(turn.preload, choices.Kept(LevelsOf(*context, before.bits))) << trial;
       ASSERT_EQ(turn.read_bytes, choices.ReadBytes(levels)) << trial;

@@ -85,10 +85,10 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
       scope.host == nullptr ? scope.length : std::max(scope.host->Extent().tokens, scope.length);
   // A cold start finds no row in memory.
   const RowShare share =
-      request.cold ? RowShare{} : RowShareOf(input, scope.length, longest, scope.words);
+      request.cold() ? RowShare{} : RowShareOf(input, scope.length, longest, scope.words);
   devices = WithRowShare(devices, share);
   const DeviceModel& device = devices.deciding();
-  if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, device));
+  if (request.cold()) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, device));
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input->catalog, device));
   const std::vector<ShardAtBits> held = HeldBefore(scope);
   if (!held.empty()) costs = costs.Holding(held, input->catalog.block_bytes, device);
@@ -114,7 +114,7 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
 
 ComputeLane PlanningContext::LaneOfSubmodel(const Submodel& submodel) const {
   return LaneOf(input, devices.deciding(), LayersOfDepth(input->info, submodel.depth),
-                submodel.width, request.cold);
+                submodel.width, request.cold());
 }
 
 double PlanningContext::ComputeTime(const Submodel& submodel) const {
@@ -251,7 +251,7 @@ Plan PlanningContext::EmptyPlan() const {
   plan.length = scope.length;
   plan.freq = UnlessZero(scope.clock);
   plan.wake_us = request.wake_us;
-  plan.cold = request.cold;
+  plan.cold = request.cold();
   plan.read_bytes = UnlessZero(input->profile.read_bytes);
   plan.read_depth = UnlessZero(input->profile.read_depth);
   plan.target_us = terms.target_us;

@@ -164,7 +164,7 @@ Price PriceOf(const PlanningContext& context, const Submodel& submodel) {
   Allocation allocation = context.AllocationOf(submodel, false);
   allocation.SetUniform(level);
   if (allocation.FitsMemory()) price.target_us = allocation.SmallestTarget();
-  const bool may_preload = context.scope.host == nullptr && !context.request.cold;
+  const bool may_preload = context.scope.host == nullptr && !context.request.cold();
   if (context.terms.target_us && may_preload)
     price.preload_bytes = LeastPreload(context, submodel, level);
   return price;
@@ -191,7 +191,7 @@ Error Infeasible(const PlanningContext& context) {
   std::string enough = "target_us";
   if (const auto preload = LeastPreloadOfAny(context)) {
     enough += ", or preload_bytes to " + std::to_string(*preload) + " bytes";
-  } else if (target_us && !request.cold) {
+  } else if (target_us && !request.cold()) {
     enough += ", since no preload is enough";
   }
   if (by_noise) enough += "; or measure the device again, for longer, or plan by risk median";

@@ -86,7 +86,7 @@ Result<MeasuredCascades> MeasuredCascades::Make(const PlanningContext& context) 
   measured.Price();
   if (!measured.all_.empty()) return measured;
   for (const CascadeScore& score : context.input->importance->cascades) {
-    if (score.levels.size() > context.request.cascade->max_levels) continue;
+    if (score.levels.size() > context.request.cascade()->max_levels) continue;
     return *measured.ProblemOf(score);
   }
   return ForeignError("no cascades of 2 levels were measured")
@@ -152,7 +152,7 @@ void MeasuredCascades::Price() {
   std::map<std::vector<uint32_t>, PricedCascade> known;
   size_t left_out = 0;
   for (const CascadeScore& score : context.input->importance->cascades) {
-    if (score.levels.size() > context.request.cascade->max_levels) continue;
+    if (score.levels.size() > context.request.cascade()->max_levels) continue;
     if (ProblemOf(score)) {
       ++left_out;
       continue;

@@ -17,7 +17,7 @@ class TurnPlanner {
   TurnPlanner(const PlanningContext& context, const Plan& plan)
       : context_(context),
         plan_(plan),
-        turn_bytes_(context.request.turn_bytes.value_or(context.terms.preload_bytes)),
+        turn_bytes_(context.request.turns()->bytes.value_or(context.terms.preload_bytes)),
         submodel_(SubmodelOf(plan)) {
     for (uint32_t bits : plan.bits.values()) levels_.push_back(*context.costs.LevelOf(bits));
   }
@@ -125,12 +125,12 @@ class TurnPlanner {
 }  // namespace
 
 void PlanTurns(const PlanningContext& context, Plan* plan) {
-  if (context.request.turns == 0) return;
+  if (context.request.turns() == nullptr) return;
   std::vector<PlanTurn> planned;
   TurnPlanner turns(context, *plan);
   plan->turn_bytes = UnlessZero(turns.turn_bytes());
   planned.push_back(turns.First());
-  while (planned.size() < context.request.turns) {
+  while (planned.size() < context.request.turns()->count) {
     planned.push_back(turns.Next(planned.back().read_bytes));
     const PlanTurn& turn = planned.back();
     context.Say("turn " + std::to_string(planned.size()) + ": begins with " +
