@@ -152,8 +152,8 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
     if (plan.meets_target && plan.predicted_p99_us > *plan.target_us) text += " by the median";
     if (IsUncertain(plan, profile.noise)) text += ", uncertain";
   }
-  if (plan.wake_us > 0)
-    text += "\nwake       counts on " + FormatTimeUs(plan.wake_us) + " before the text is there";
+  if (plan.wake_us)
+    text += "\nwake       counts on " + FormatTimeUs(*plan.wake_us) + " before the text is there";
   const std::string predicted = QualityText(plan.quality);
   if (!predicted.empty()) text += "\nquality    " + predicted + " predicted";
   if (!profile.has_shape)

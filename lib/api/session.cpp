@@ -141,7 +141,7 @@ void Session::TellDifferences() const {
     tell(Notice::Kind::kOtherReadPath, plan.read_path, path);
   if (!plan.kernel.name.empty() && plan.kernel.name != kernel)
     tell(Notice::Kind::kOtherKernel, plan.kernel.name, kernel);
-  if (plan.wake_us > 0) notices_({.kind = Notice::Kind::kLeadTime, .time_us = plan.wake_us});
+  if (plan.wake_us) notices_({.kind = Notice::Kind::kLeadTime, .time_us = *plan.wake_us});
   if (const Status& refusal = *status().lock_refusal; !refusal.ok())
     tell(Notice::Kind::kNotLocked, "", refusal.error().what);
   const std::string& unicode = status().file->index().unicode;

@@ -181,7 +181,7 @@ constexpr Option kOptions[] = {
     {STI_LENGTH, kMostCount,
      [](ModelOptions& o, int64_t v) { o.request.length = static_cast<uint32_t>(v); }},
     {STI_LEAD_TIME_US, kMost,
-     [](ModelOptions& o, int64_t v) { o.request.wake_us = static_cast<double>(v); }},
+     [](ModelOptions& o, int64_t v) { o.request.wake_us = Unless0(static_cast<double>(v)); }},
     {STI_TURNS, kMostCount,
      [](ModelOptions& o, int64_t v) { o.modes.turns = static_cast<uint32_t>(v); }},
     {STI_MIN_ACCURACY_PPM, kMillion,

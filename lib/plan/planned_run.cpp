@@ -146,13 +146,13 @@ PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Pla
   run.streamed.reserve(plan.layers.size() * plan.width);
   if (turn != nullptr) {
     AddTurn(input, device, plan, *turn, &run);
-    run.wake_us = plan.wake_us;
+    run.wake_us = plan.wake_us.value_or(0);
     return run;
   }
   run.all_io_us = ResidentIo(run.lane);
   AddShards(input, device, plan, &run);
   run.serial = DelayModelFor(plan.strategy) == DelayModel::kSerial;
-  run.wake_us = run.serial ? 0 : plan.wake_us;
+  run.wake_us = run.serial ? 0 : plan.wake_us.value_or(0);
   return run;
 }
 

@@ -28,7 +28,7 @@ constexpr double kTargetPrecision = 1e-3;
 void SayTimes(const PlanningContext& context) {
   const DeviceModel& device = context.devices.deciding();
   const bool p99 = context.request.judging.risk == Risk::kP99;
-  const double wake_us = context.request.wake_us;
+  const double wake_us = context.request.wake_us.value_or(0);
   context.Say("times: " + std::string(p99 ? "p99" : "median") + " at length " +
               std::to_string(device.length()) + " for " + std::to_string(context.scope.length) +
               " tokens; T_fixed " + Ms(device.fixed().compute_us()) + ", embedding rows " +

@@ -185,7 +185,8 @@ Status ValidateRequest(const PlanRequest& request) {
     return Unreasonable("an IO budget is for the strategies sti, sti-paper and random", kDrop,
                         "io_budget_bytes");
   }
-  if (!(request.wake_us >= 0) || !std::isfinite(request.wake_us))
+  const double wake_us = request.wake_us.value_or(0);
+  if (!(wake_us >= 0) || !std::isfinite(wake_us))
     return Unreasonable("the lead time is not a time", kGive, "wake_us 50ms");
   STI_RETURN_IF_ERROR(ValidateTurns(request));
   const size_t plans =

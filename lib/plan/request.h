@@ -79,7 +79,8 @@ struct PlanRequest {
   std::optional<uint32_t> uniform_bits;
   std::optional<Submodel> submodel;
   uint32_t width_min = 1;
-  double wake_us = 0;  ///< lead time in which shards are read before the text is there
+  /// Lead time in which shards are read before the text is there; nothing or 0: none.
+  std::optional<double> wake_us;
   /// Least accuracy, 0 to 1: the plan is the fastest that is predicted to reach it. Needs an
   /// importance file with A(n, m).
   std::optional<double> min_accuracy;

@@ -86,11 +86,11 @@ struct PlanCore {
   double predicted_p99_us = 0;
   uint64_t predicted_peak_bytes = 0;
   PredictedQuality quality;
-  uint64_t parameter_bytes = 0;  ///< bytes of all its shards, as stored
-  Kernel kernel;                 ///< kernel of the profile that it was planned with
-  std::string read_path;         ///< read path of the profile that it was planned with
-  double wake_us = 0;            ///< lead time before the text is there, spent on IO
-  std::optional<uint64_t> freq;  ///< kHz that compute was planned at
+  uint64_t parameter_bytes = 0;   ///< bytes of all its shards, as stored
+  Kernel kernel;                  ///< kernel of the profile that it was planned with
+  std::string read_path;          ///< read path of the profile that it was planned with
+  std::optional<double> wake_us;  ///< lead time before the text is there, spent on IO
+  std::optional<uint64_t> freq;   ///< kHz that compute was planned at
   std::optional<PlanTimes> times;
   /// Arena for streamed shards that the predictions count on: the least that delays nothing, or
   /// what the memory leaves.

@@ -187,7 +187,7 @@ Fault CheckAlone(const PlanCore& plan, const PlanBounds& bounds, ShardBits* runs
   if (Fault fault = CheckFields(plan, layers)) return fault;
   if (Fault fault = plan.times ? CheckFields(*plan.times, layers, "times.") : Fault()) return fault;
   // A process that has just started holds nothing, and has not waited for anything.
-  if (plan.cold && (!plan.preload.empty() || plan.wake_us > 0)) return Broken(kColdHolds);
+  if (plan.cold && (!plan.preload.empty() || plan.wake_us)) return Broken(kColdHolds);
   if (Fault fault = CheckPreload(plan, *runs)) return fault;
   return CheckFallback(plan, bounds);
 }

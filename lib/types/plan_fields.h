@@ -43,7 +43,7 @@ inline constexpr Rule kTemperature{.least = kLeastTemperature,
 inline constexpr Rule kSlope{0, kMostSlope, "not from 0 to 1000000"};
 inline constexpr Rule kStaging = Rule{0, kMaxStagingBytes, "more than 1 TiB"}.OrNothing();
 inline constexpr Rule kOrNothing{.zero_is_nothing = true};
-inline constexpr Rule kLastTime = kTime.OrNothing();
+inline constexpr Rule kTimeOrNothing = kTime.OrNothing();
 inline constexpr Rule kMergedRead{.least = 0,
                                   .most = kMaxMergedReadBytes,
                                   .fault = "not a multiple of 4096 up to 67108864",
@@ -91,8 +91,8 @@ void Fields(V& visit, T& times) {
   visit(Field{"head_us", 6, kAlways, rule::kTime}, times.head_us);
   visit(Field{"stall_us", 7, kAlways, rule::kTime}, times.stall_us);
   visit(Field{"layer_io_us", 8, kRequired, rule::kTimeALayer}, times.layer_io_us);
-  visit(Field{"last_layer_us", 9, kIfSaid, rule::kLastTime}, times.last_layer_us);
-  visit(Field{"last_layer_p99_us", 10, kIfSaid, rule::kLastTime}, times.last_layer_p99_us);
+  visit(Field{"last_layer_us", 9, kIfSaid, rule::kTimeOrNothing}, times.last_layer_us);
+  visit(Field{"last_layer_p99_us", 10, kIfSaid, rule::kTimeOrNothing}, times.last_layer_p99_us);
 }
 
 template <typename V, Like<Fallback> T>
@@ -176,7 +176,7 @@ void CoreFields(V& visit, T& plan, B& turn_bytes, W& words) {
   visit(Field{"kernel", 18, kAlways, rule::kShortText}, kernel);
   visit(Field{"read_path", 19, kAlways, rule::kShortText}, plan.read_path);
   visit(Field{"freq", 22, kAlways, rule::kOrNothing}, plan.freq);
-  visit(Field{"wake_us", 21, kAlways, rule::kTime}, plan.wake_us);
+  visit(Field{"wake_us", 21, kAlways, rule::kTimeOrNothing}, plan.wake_us);
   visit(Field{"turn_bytes", 24, kAlways, rule::kOrNothing}, turn_bytes);
   visit(Field{"times", 26, kOrNull}, plan.times);
   visit(Field{"staging_bytes", 27, kAlways, rule::kStaging}, plan.staging_bytes);

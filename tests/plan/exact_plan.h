@@ -33,7 +33,7 @@ inline ExactProblem ExactOf(const PlanningContext& context, const Submodel& subm
   };
   double left_us = *context.request.target_us - lane.compute_us() - lane.fixed.embed_io_us;
   problem.rows_us = whole(left_us);
-  left_us += context.request.wake_us;
+  left_us += context.request.wake_us.value_or(0);
   for (uint32_t k = 0; k < submodel.depth; ++k) {
     if (!lane.resident_us.empty()) left_us -= lane.resident_us[k];
     // The head's parameters come last, and the last layer's compute hides them.

@@ -20,7 +20,7 @@ class SecondCascade {
     for (const PlanCore* level : levels_) {
       SecondPass pass = PassOf(*level);
       pass.held = there;
-      pass.wake_us = level == levels_[0] ? request.wake_us : 0;
+      pass.wake_us = level == levels_[0] ? request.wake_us.value_or(0) : 0;
       pass.reads_rows = level == levels_[0];
       there.Put(SecondShardsOf(pass));
       figures_.push_back(SecondTimesOf(input, request, pass, plan.target_us));
@@ -133,7 +133,7 @@ class SecondCascade {
   [[nodiscard]] SecondTimes AloneTimes() const {
     SecondPass pass = PassOf(plan_);
     pass.held.Put(plan_.preload);
-    pass.wake_us = request_.wake_us;
+    pass.wake_us = request_.wake_us.value_or(0);
     return SecondTimesOf(input_, request_, pass, plan_.target_us);
   }
   /// The plan itself, as it runs without its cascade.

@@ -70,7 +70,7 @@ class SecondOpinion {
     } else {
       pass.held = buffer_;
     }
-    pass.wake_us = request_.wake_us;
+    pass.wake_us = request_.wake_us.value_or(0);
     if (!one.cold)
       pass.share = SecondShareOf(input_.importance, one.length, longest_, plan_.words.size());
     return pass;
@@ -110,7 +110,7 @@ class SecondOpinion {
     notes_.That("words that are not the most frequent", plan_.words == frequent);
   }
   void Echoes(const std::string& name, const PlanCore& one) {
-    notes_.Time(name + "wake_us", one.wake_us, request_.wake_us);
+    notes_.Time(name + "wake_us", one.wake_us.value_or(0), request_.wake_us.value_or(0));
     notes_.Bytes(name + "threads", one.threads.value_or(0), input_.profile.threads);
     notes_.Bytes(name + "read_bytes", one.read_bytes.value_or(0), input_.profile.read_bytes);
     notes_.Bytes(name + "read_depth", one.read_depth.value_or(0), input_.profile.read_depth);

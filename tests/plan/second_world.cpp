@@ -325,7 +325,7 @@ void SecondWorld::Ask(Random& random) {
     case Asked::kCold:
       request.mode = PlanRequest::Cold{};
       request.preload_bytes = 0;
-      request.wake_us = 0;
+      request.wake_us.reset();
       if (request.target_us) request.target_us = *request.target_us + 20000;
       if (random.Below(4) == 0) request.further_lengths = {32};
       break;
@@ -338,7 +338,7 @@ void SecondWorld::Ask(Random& random) {
     default:
       if (!request.min_accuracy)
         request.strategy = kPlainStrategies[random.Below(kPlainStrategies.size())];
-      if (DelayModelFor(request.strategy) != DelayModel::kBudgets) request.wake_us = 0;
+      if (DelayModelFor(request.strategy) != DelayModel::kBudgets) request.wake_us.reset();
       if (request.submodel && random.Below(2) == 0) request.target_us.reset();
       if (random.Below(4) == 0) request.uniform_bits = world.catalog.bits[random.Below(6)];
   }
@@ -352,7 +352,7 @@ std::string SecondWorld::Name() const {
   name += " " + NameOf(Submodel{world.info.shape.layers, world.info.shape.width});
   if (request.target_us) name += " T " + std::to_string(*request.target_us);
   name += " S " + std::to_string(request.preload_bytes);
-  if (request.wake_us > 0) name += " wake " + std::to_string(request.wake_us);
+  if (request.wake_us > 0) name += " wake " + std::to_string(*request.wake_us);
   if (!world.profile.io_series.empty()) name += " series";
   if (!world.profile.decode.empty()) name += " decode";
   if (world.row_bytes > 0) name += " words";

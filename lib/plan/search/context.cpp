@@ -141,7 +141,7 @@ std::vector<Submodel> PlanningContext::ComputeFeasible() const {
 Allocation PlanningContext::AllocationOf(const Submodel& submodel, bool with_target) const {
   Budget budget;
   budget.lane = LaneOfSubmodel(submodel);
-  budget.wake_us = request.wake_us;
+  budget.wake_us = request.wake_us.value_or(0);
   if (with_target) budget.target_us = terms.target_us;
   budget.give_up_us = GiveUpTimes(submodel);
   if (scope.host == nullptr) {
@@ -250,7 +250,7 @@ Plan PlanningContext::EmptyPlan() const {
   plan.strategy = request.strategy;
   plan.length = scope.length;
   plan.freq = UnlessZero(scope.clock);
-  plan.wake_us = request.wake_us;
+  plan.wake_us = UnlessZero(request.wake_us.value_or(0));
   plan.cold = request.cold();
   plan.read_bytes = UnlessZero(input->profile.read_bytes);
   plan.read_depth = UnlessZero(input->profile.read_depth);

@@ -101,7 +101,7 @@ Result<double> TimeToLoadAndCompute(const PlanningContext& context, const Submod
   STI_RETURN_IF_ERROR(BitsToFix(context, Strategy::kLoadExec, bits));
   Plan plan = context.UniformPlan(submodel, bits);
   plan.strategy = Strategy::kLoadExec;
-  plan.wake_us = 0;
+  plan.wake_us.reset();
   return Evaluate(context.input, context.terms.judging, context.devices, plan).p99_us;
 }
 

@@ -22,7 +22,7 @@ std::optional<uint64_t> LeastPreload(const PlanningContext& context, const Submo
   Allocation shards = context.AllocationOf(submodel);
   shards.SetUniform(level);
   const std::vector<double> capacities = shards.budget().Capacities();
-  const double rows_us = capacities[0] - context.request.wake_us;
+  const double rows_us = capacities[0] - context.request.wake_us.value_or(0);
   if (rows_us < -kTimeTolerance_us) return std::nullopt;
   // From the back: how late the tightest layer would be with shards p.. streamed from time 0.
   double late_us = -capacities.back();
