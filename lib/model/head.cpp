@@ -70,7 +70,7 @@ void PoolRows(Pooling pooling, const float* rows, uint32_t count, std::span<floa
     for (size_t i = 0; i < pooled.size(); ++i) {
       // A value that is no number stays one, so that it is noticed.
       if (is_mean) pooled[i] += values[i];
-      if (!is_mean && !(values[i] <= pooled[i])) pooled[i] = values[i];
+      if (!is_mean && (values[i] > pooled[i] || std::isnan(values[i]))) pooled[i] = values[i];
     }
   }
   if (!is_mean) return;

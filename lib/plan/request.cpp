@@ -217,10 +217,10 @@ Status ValidateRequest(const PlanRequest& request) {
 
 Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
   if (info.has_labels()) return {};
-  const char* part = request.guarantee             ? "guarantee"
-                     : request.cascade.has_value() ? "cascade"
-                     : request.turns > 0           ? "turns"
-                                                   : nullptr;
+  const char* part = request.guarantee()            ? "guarantee"
+                     : request.cascade() != nullptr ? "cascade"
+                     : request.turns() != nullptr   ? "turns"
+                                                    : nullptr;
   if (part == nullptr) return {};
   return Unreasonable(
       "the model embeds texts, and vectors of two submodels or fidelities do not compare", kDrop,
