@@ -161,9 +161,10 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          const ColumnChoice& columns, bool labels_required,
                                          const LogSink& log) {
-  if (!index.info.has_labels())
+  if (!index.info.has_labels()) {
     return ForeignError("the model embeds texts, and the rows of a data set are for labels")
         .At(InputName(path));
+  }
   STI_ASSIGN_OR_RETURN(std::string content,
                        ReadWholeFile(InputPath(path), kMaxDatasetBytes, 2 * kMaxDatasetLineBytes));
   return ParseDataset(content, InputName(path),

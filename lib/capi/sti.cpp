@@ -234,6 +234,8 @@ double FigureOf(Model& model, int32_t figure) {
       return figures.drift.io_ratio;
     case STI_LONGEST:
       return model.info().max_length();
+    case STI_DIMENSIONS:
+      return model.info().has_labels() ? 0 : model.info().head_values();
     default:
       return kNone;
   }
@@ -401,6 +403,16 @@ double sti_score(sti_model* model, int32_t label) {
     return model->model->answers().Get(kNone, [&](const ModelAnswer& answer) {
       const auto at = static_cast<uint32_t>(label);
       return at < answer.scores.size() ? double{answer.scores[at]} : kNone;
+    });
+  });
+}
+
+uint32_t sti_vector(sti_model* model, float* values, uint32_t room) {
+  return Value(model, uint32_t{0}, [&] {
+    return model->model->answers().Get(uint32_t{0}, [&](const ModelAnswer& answer) {
+      const std::vector<float>& vector = answer.embedding;
+      if (values != nullptr && vector.size() <= room) std::ranges::copy(vector, values);
+      return static_cast<uint32_t>(vector.size());
     });
   });
 }

@@ -219,6 +219,11 @@ int32_t sti_label(sti_model* model, uint32_t rank);
  * such label. */
 double sti_score(sti_model* model, int32_t label);
 
+/* Copies the embedding of this thread's last answer to `values`, which has room for `room` numbers,
+ * if they are enough. Returns how many numbers it has: STI_DIMENSIONS; 0 if there is no answer, or
+ * the model gives labels. `values` may be NULL where `room` is 0. */
+uint32_t sti_vector(sti_model* model, float* values, uint32_t room);
+
 /* Returns the name of a label, UTF-8 without control characters, valid until the model is closed;
  * NULL if there is no such label. */
 const char* sti_name(sti_model* model, int32_t label);
@@ -228,7 +233,7 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_IS_LATE 2    /* 1: after the target */
 #define STI_TRUNCATED 3  /* 1: some of the text did not fit */
 #define STI_TOKENS 4
-#define STI_CHOSEN 5 /* labels the answer gives: 1; multi-label: as reach the threshold */
+#define STI_CHOSEN 5 /* labels the answer gives: 1; multi-label: as reach the threshold; else 0 */
 #define STI_TURN 6   /* number of the input in its engagement, from 1 */
 #define STI_READ_BYTES 7
 #define STI_STALL_US 8        /* time that layers waited for reads */
@@ -248,6 +253,7 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_COMPUTE_DRIFT 37 /* time of layers over the plan's, once runs have told; else 1 */
 #define STI_READ_DRIFT 38    /* time of reads over the plan's, once runs have told; else 1 */
 #define STI_LONGEST 39       /* longest input of the model in tokens */
+#define STI_DIMENSIONS 40    /* numbers of an embedding; 0: the model gives labels */
 
 /* Returns a figure; NaN where there is no such one. */
 double sti_stat(sti_model* model, int32_t figure);

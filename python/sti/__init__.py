@@ -211,14 +211,42 @@ class Model(_Owner):
         """Lets the call that is under way end with Code.CANCELLED."""
         library.sti_cancel(self._handle)
 
-    def run(self, text: str, pair: Optional[str] = None) -> Answer:
-        """Answers a text, or a pair of texts."""
+    def _run(self, text: str, pair: Optional[str] = None) -> None:
         first, second = _bytes(text), None if pair is None else _bytes(pair)
         self._call(library.sti_run, first, len(first), second, len(second or b""))
+
+    def run(self, text: str, pair: Optional[str] = None) -> Answer:
+        """Answers a text, or a pair of texts, with a label."""
+        self._check_labels()
+        self._run(text, pair)
         return self._answer()
+
+    def embed(self, texts: Sequence[str]) -> memoryview:
+        """Returns the vectors of texts: 32-bit floats [texts, Stat.DIMENSIONS], in order.
+
+        numpy.asarray takes them without a copy. An Error says which text failed.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise TypeError(f"texts are a sequence of str, not one {type(texts).__name__}; pass [text]")
+        dimensions = int(self.stat(Stat.DIMENSIONS))
+        if dimensions == 0:
+            raise TypeError("the model gives labels, no vectors; use run")
+        vectors = (ctypes.c_float * dimensions * len(texts))()
+        for number, text in enumerate(texts):
+            try:
+                self._run(text)
+            except Error as error:
+                raise Error(error.code, error.line, error.about, number) from error.__cause__
+            library.sti_vector(self._handle, vectors[number], dimensions)
+        return memoryview(vectors)
+
+    def _check_labels(self) -> None:
+        if self.stat(Stat.LABELS) == 0:
+            raise TypeError("the model embeds texts, and gives no labels; use embed")
 
     def run_ids(self, ids: Sequence[int]) -> Answer:
         """Answers token ids, control tokens included."""
+        self._check_labels()
         array = (ctypes.c_uint32 * len(ids))(*ids)
         self._call(library.sti_run_ids, array, len(ids))
         return self._answer()

@@ -41,6 +41,8 @@ def _load() -> ctypes.CDLL:
             ("sti_cancel", code, handle),
             ("sti_label", ctypes.c_int32, handle, ctypes.c_uint32),
             ("sti_score", ctypes.c_double, handle, ctypes.c_int32),
+            ("sti_vector", ctypes.c_uint32, handle, ctypes.POINTER(ctypes.c_float),
+             ctypes.c_uint32),
             ("sti_name", text, handle, ctypes.c_int32),
             ("sti_stat", ctypes.c_double, handle, ctypes.c_int32)):
         function = getattr(library, name)

@@ -95,3 +95,4 @@ class Stat(enum.IntEnum):
     COMPUTE_DRIFT = 37
     READ_DRIFT = 38
     LONGEST = 39
+    DIMENSIONS = 40

@@ -109,7 +109,8 @@ inline Outcome Ask(sti_model* model, const Text& text, bool held) {
                                                       {"predicted", STI_PREDICTED_US},
                                                       {"p99", STI_PREDICTED_P99_US},
                                                       {"labels", STI_LABELS},
-                                                      {"longest", STI_LONGEST}};
+                                                      {"longest", STI_LONGEST},
+                                                      {"dimensions", STI_DIMENSIONS}};
   for (const auto& [name, figure] : kFigures) {
     const double value = figure < 0 ? sti_label(model, 0) : sti_stat(model, figure);
     out.figures[name] = std::isnan(value) ? -1 : value;

@@ -24,7 +24,7 @@ reference() { # the vector of a text in the test data, as JSON
     "$repo/tests/data/embeddings.jsonl"
 }
 
-text="set an alarm for seven"
+text="the movie was very good, not bad!"
 
 @test "--json has the vector, as sentence-transformers gives it, and no label" {
   works sti-run -q --json embed.sti "$text"
@@ -80,7 +80,7 @@ text="set an alarm for seven"
 }
 
 @test "--prefix stands in front of each text" {
-  works sti-run -q embed.sti --prefix "set an " "alarm for seven"
+  works sti-run -q embed.sti --prefix "the movie " "was very good, not bad!"
   prefixed=$output
   works sti-run -q embed.sti "$text"
   [ "$output" = "$prefixed" ]

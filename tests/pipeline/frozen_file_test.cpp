@@ -127,6 +127,17 @@ TEST(FrozenV1_4, HoldsWhat1_4Added) {
   EXPECT_EQ(file->index().words.columns, 8U);
 }
 
+TEST(FrozenV1_5, HoldsWhat1_5Added) {
+  const auto file =
+      ContainerFile::Open(std::string(STI_SOURCE_DIR) + "/tests/data/v1.5/sentences.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ModelInfo& info = file->index().info;
+  EXPECT_EQ(info.head, (HeadTraits{HeadOutput::kEmbedding, Pooling::kMean, true}));
+  EXPECT_EQ(info.shape.labels, 0U);
+  EXPECT_FALSE(info.shape.has_pooler);
+  EXPECT_EQ(info.max_length(), 12U);
+}
+
 TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
@@ -188,7 +199,8 @@ TEST_P(FrozenFile, NoFlippedByteBecomesAnotherLabel) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenFile,
                          ::testing::Values("v1/tiny", "v1.1/roberta", "v1.1/multilabel",
-                                           "v1.2/shallow", "v1.3/cut", "v1.4/electra"),
+                                           "v1.2/shallow", "v1.3/cut", "v1.4/electra",
+                                           "v1.5/sentences"),
                          [](const ::testing::TestParamInfo<const char*>& file) {
                            std::string name = file.param;
                            std::replace_if(

@@ -37,6 +37,36 @@ class Numbers(unittest.TestCase):
         self.assertEqual(missing, set())
 
 
+class Embeddings(unittest.TestCase):
+    def setUp(self):
+        data = pathlib.Path(__file__).parents[2] / "tests/data/v1.5/sentences.sti"
+        self.model = self.enterContext(self.enterContext(sti.Host(threads=1)).open(data))
+        self.path = data
+
+    def test_are_those_of_the_tool_in_one_buffer(self):
+        texts = ["the movie was very good", "", "not bad"]
+        bare = subprocess.run(["sti-run", "-q", self.path, "--format", "f32"], check=True,
+                              input="\n".join(texts).encode() + b"\n", capture_output=True).stdout
+        vectors = self.model.embed(texts)
+        self.assertEqual((vectors.shape, vectors.itemsize), ((3, 16), 4))
+        self.assertEqual(vectors.tobytes(), bare)
+        self.assertEqual(self.model.embed([]).shape, (0, 16))
+        self.assertEqual(self.model.stat(sti.Stat.DIMENSIONS), 16)
+
+    def test_a_model_gives_labels_or_vectors_and_says_which(self):
+        for call, said in ((lambda: self.model.run("a"), "gives no labels; use embed"),
+                           (lambda: self.model.run_ids([2, 3]), "gives no labels; use embed"),
+                           (lambda: self.model.embed("a"), "not one str; pass [text]"),
+                           (lambda: self.model.embed([3]), "a text is a str, not int")):
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertIn(said, str(caught.exception))
+        self.assertEqual(self.model.labels, [])
+        with sti.Host() as host, host.open("model.sti") as model:
+            with self.assertRaisesRegex(TypeError, "gives labels, no vectors; use run"):
+                model.embed(["a"])
+
+
 class Answers(unittest.TestCase):
     def setUp(self):
         self.host = self.enterContext(sti.Host(threads=1))
