@@ -51,6 +51,8 @@ Status CheckHead(const RunOptions& options, const ModelInfo& model) {
   }
   STI_RETURN_IF_ERROR(refuse("--top", options.top != 0));
   STI_RETURN_IF_ERROR(refuse("--threshold", options.threshold.has_value()));
+  // Another plan has other bits, and vectors of both do not compare.
+  STI_RETURN_IF_ERROR(refuse("--replan", !options.replan.empty()));
   return refuse("--eval", !options.eval.empty());
 }
 

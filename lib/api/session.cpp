@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/shard_memory.h"
+#include "base/remedy.h"
 #include "base/thread_pool.h"
 #include "io/container_file.h"
 #include "model/head.h"
@@ -18,6 +19,25 @@
 
 namespace sti {
 namespace {
+
+/// Returns whether inputs of a plan are computed by several submodels or at several bits.
+bool MixesVectors(const Plan& plan) {
+  const auto is_another = [&](const PlanCore& variant) {
+    return variant.layers != plan.layers || variant.slices != plan.slices ||
+           variant.bits != plan.bits;
+  };
+  return plan.cascade || plan.fallback || !plan.turns.empty() ||
+         std::ranges::any_of(plan.variants, is_another);
+}
+
+/// Returns kUsage if a plan of a model that embeds would give vectors that do not compare.
+Status CheckComparable(const Plan& plan, const ModelInfo& info) {
+  if (info.has_labels() || !MixesVectors(plan)) return {};
+  return UsageError(
+             "the plan has a cascade, a fallback, turns or other bits for other inputs, which are "
+             "for labels, and the model embeds")
+      .Fix(Remedy::kPlanAgain);
+}
 
 /// Returns kUsage if the options ask of a model what its head does not give.
 Status CheckHead(const SessionOptions& options, const ModelInfo& info) {
@@ -92,6 +112,7 @@ Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
 
 Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& options) {
   STI_RETURN_IF_ERROR(CheckHead(options, file.index().info));
+  STI_RETURN_IF_ERROR(CheckComparable(plan, file.index().info));
   const std::string name = file.name();
   STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
   const auto make_tokenizer = [&](const ContainerIndex& index) -> Status {  // once
@@ -266,6 +287,7 @@ Status Session::EndEngagement() {
 
 Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
   STI_RETURN_IF_ERROR(CheckLate(late_, plan));
+  STI_RETURN_IF_ERROR(CheckComparable(plan, info()));
   std::optional<uint64_t> staging_bytes;
   if (memory_) {
     OwnMemory memory = *memory_;

@@ -32,15 +32,7 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
 
 Status CheckPlan(const ContainerFile& file, const Plan& plan, ComputeType type) {
   STI_RETURN_IF_ERROR(CheckFits(file, plan));
-  const ModelInfo& info = file.index().info;
-  // Vectors of two submodels, or of one at two fidelities, do not compare.
-  if (!info.has_labels() && (plan.cascade || plan.fallback || !plan.turns.empty())) {
-    return UsageError(
-               "the plan has a cascade, a fallback or turns, which are for labels, and the model "
-               "embeds")
-        .Fix(Remedy::kPlanAgain);
-  }
-  if (plan.cascade && info.problem == Problem::kMultiLabel) {
+  if (plan.cascade && file.index().info.problem == Problem::kMultiLabel) {
     return UsageError(
         "the plan has a cascade, which is for one label an input, and the model gives any number; "
         "make a plan without one");

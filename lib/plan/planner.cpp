@@ -206,10 +206,11 @@ class Planner {
 };
 
 /// Returns whether a plan that is asked for no length serves texts as they come, of any length.
+/// Vectors of a model that embeds compare only if one submodel at the same bits gives them all.
 bool Planner::ServesAllLengths(const Parts& parts) const {
   return request_.length == 0 && request_.further_lengths.empty() &&
          request_.strategy == Strategy::kSti && !request_.cold() && !request_.io_budget_bytes &&
-         parts.variants && !parts.cascade;
+         parts.variants && !parts.cascade && input_->info.has_labels();
 }
 
 /// Returns lengths and clocks of the plan and its variants; the plan's own first.

@@ -221,6 +221,11 @@ Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
                      : request.cascade() != nullptr ? "cascade"
                      : request.turns() != nullptr   ? "turns"
                                                     : nullptr;
+  if (!request.further_lengths.empty() || request.clocks.size() > 1) {
+    return UsageError(
+        "the model embeds texts, and vectors of two submodels or fidelities do not compare; ask "
+        "for one length and clock");
+  }
   if (part == nullptr) return {};
   return Unreasonable(
       "the model embeds texts, and vectors of two submodels or fidelities do not compare", kDrop,

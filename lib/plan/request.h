@@ -155,8 +155,8 @@ struct PlanInput {
 /// Returns kUsage unless the request makes sense for some model and device.
 Status ValidateRequest(const PlanRequest& request);
 
-/// Returns kUsage if the request asks of a model that embeds what is for labels: vectors of two
-/// submodels, or of one at two fidelities, do not compare.
+/// Returns kUsage if the request asks of a model that embeds what is for labels, or for variants:
+/// vectors of two submodels, or of one at two fidelities, do not compare.
 Status ValidateForModel(const PlanRequest& request, const ModelInfo& info);
 
 /// A PlanInput that has been validated, once. All code behind MakePlan takes this.

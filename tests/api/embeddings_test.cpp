@@ -182,6 +182,13 @@ TEST_P(EmbeddingModel, RunsUnderNoPlanOfLabels) {
     turn.bits = plan.bits;
     plan.turns = {turn};
   });
+  expect_refused([](Plan& plan) {  // for short inputs
+    PlanCore& variant = plan.variants.emplace_back(plan);
+    variant.length = 2;
+    variant.bits = Grid<uint32_t>(2, 2, 2);
+  });
+  EXPECT_TRUE(
+      Succeeded(open_with([](Plan& plan) { plan.variants.emplace_back(plan).length = 2; })));
   expect_refused([](Plan& plan) {
     plan.target_us = 1e6;
     plan.times.emplace().layer_io_us.assign(plan.layers.size(), 0);

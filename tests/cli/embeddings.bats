@@ -115,6 +115,8 @@ text="the movie was very good, not bad!"
     sti-run -q --json embed.sti --top 3 x
   refused 2 "sti-run: --threshold is for models that give labels; *" sti-run -q embed.sti --threshold 0.5 x
   refused 2 "sti-run: --eval is for models that give labels; *" sti-run -q embed.sti --eval dev.tsv
+  refused 2 "sti-run: --replan is for models that give labels; *" \
+    sti-run -q embed.sti --plan model.plan --replan device.json x
   refused 2 "sti-run: --format is for models that embed texts; model.sti gives labels" \
     sti-run -q model.sti --format f32 x
   refused 2 "sti-run: --dimensions is for models that embed texts; *" \
@@ -132,6 +134,15 @@ text="the movie was very good, not bad!"
   sti-shard -q "$repo/tests/data/multilabel-tiny" -o labels.sti
   works sti-plan -q labels.sti --profile tiny.json --length 12 --submodel 2x2 --bits 6 --json
   holds "$output" '.times.last_layer_us == 10'
+  # Vectors compare only if one submodel at the same bits gives them all.
+  jq '.compute = [{length: (8, 32), width: 2, layer_us: 100}] | .fixed = [{length: (8, 32), embed_us: 1,
+    embed_io_us: 1, head_us: 1}]' device.json >two.json
+  works sti-plan -q labels.sti --profile two.json --target 10ms --json
+  holds "$output" '.variants | length == 1'
+  works sti-plan -q embed.sti --profile two.json --target 10ms --json
+  holds "$output" '.variants == []'
+  refused 2 "sti-plan: *vectors of two submodels or fidelities do not compare; ask for one length and clock" \
+    sti-plan -q embed.sti --profile two.json --target 10ms --length 8,12 -o out.plan
   for part in "--guarantee --target 10ms --preload 1MB" "--turns 2 --target 10ms"; do
     # shellcheck disable=SC2086
     refused 2 "sti-plan: the model embeds texts, and vectors of two submodels or fidelities do not compare; drop --*" \
