@@ -45,7 +45,7 @@ void AddLabels(const LabelScores& said, const Answer& answer, const ModelInfo& i
     for (uint32_t label : said.labels) json["labels"].push_back(info.labels[label]);
   }
   json["scores"] = ScoresOf(said.scores, info, top);
-  json["logits"] = answer.run.logits;
+  json["logits"] = answer.run.values;
 }
 
 // Returns the label, or those of a multi-label model that reach the threshold.

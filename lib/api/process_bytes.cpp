@@ -35,7 +35,7 @@ Status TouchParsers(const Plan& plan) {
 // of the text, so that none of it is left out.
 int TouchPrinting(const Answer& answer) {
   char line[64];
-  const float value = answer.run.logits.front();
+  const float value = answer.run.values.front();
   return std::snprintf(line, sizeof(line), "%u\t%.4f\t%.3g", answer.tokens, double{value},
                        answer.latency_us);
 }

@@ -89,7 +89,7 @@ Session::Session(const SessionOptions& options)
       notices_(options.notices) {}
 
 std::vector<float> Answer::logits() const {
-  if (!is_together()) return run.logits;
+  if (!is_together()) return run.values;
   const std::vector<float>& scores = labels().scores;
   std::vector<float> logarithms(scores.size());
   std::ranges::transform(scores, logarithms.begin(), [](float score) {
@@ -260,7 +260,7 @@ void Session::Score(Answer* answer) const {
 void Session::Embed(Answer* answer) const {
   if (!std::holds_alternative<Embedding>(answer->content)) answer->content = Embedding();
   auto& said = std::get<Embedding>(answer->content);
-  said.values = answer->run.logits;
+  said.values = answer->run.values;
   if (!dimensions_ || *dimensions_ == said.values.size()) return;
   said.values.resize(*dimensions_);
   if (info().head.unit_length) MakeUnitLength(said.values);

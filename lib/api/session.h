@@ -141,7 +141,7 @@ struct Answer {
   /// Returns the numbers [labels] that labels are ranked by: logits, since a probability may be
   /// rounded to that of another label; of two levels together there are only probabilities.
   [[nodiscard]] const std::vector<float>& ranking() const {
-    return is_together() ? cascade->together : run.logits;
+    return is_together() ? cascade->together : run.values;
   }
   /// Returns logits [labels] whose softmax the scores are: those of the run, or logarithms of the
   /// scores where two cascade levels count together.

@@ -13,10 +13,10 @@ Status RunLevel(Pipeline& pipeline, const CascadePolicy& policy, const RunTerms&
   RunTerms own = terms;
   own.route = CascadeRoute(pipeline.plan(), policy.level());
   output->wants_attention = policy.wants_attention();
-  output->values.swap(result->logits);
+  output->values.swap(result->values);
   const Pass pass{policy.tokens(), {}};
   Status status = pipeline.Run(pass, own, output, result);
-  output->values.swap(result->logits);
+  output->values.swap(result->values);
   return status;
 }
 
@@ -38,7 +38,7 @@ Status RunLevels(Pipeline& pipeline, CascadePolicy& policy, const RunTerms& term
   for (;;) {
     report->began_us = MicrosecondsBetween(began, Clock::now());
     STI_RETURN_IF_ERROR(RunLevel(pipeline, policy, terms, &output, result));
-    report->confidence = policy.ConfidenceIn(result->logits);
+    report->confidence = policy.ConfidenceIn(result->values);
     const RouteId next = CascadeRoute(pipeline.plan(), policy.level() + 1);
     const bool is_last = policy.level() + 1 == CascadeLevelsOf(pipeline.plan());
     report->returned = is_last ? Returned::kFinal : Returned::kEarly;
@@ -46,11 +46,11 @@ Status RunLevels(Pipeline& pipeline, CascadePolicy& policy, const RunTerms& term
     report->returned = Returned::kDeadline;
     if (terms.degrade_for_us && !pipeline.HasTimeFor(next, terms)) break;
     const bool prunes = policy.wants_attention();
-    policy.GoOn(result->logits, prunes ? output.attention : std::span<const float>());
+    policy.GoOn(result->values, prunes ? output.attention : std::span<const float>());
     Leave(pipeline, result, report);
   }
   report->words_pruned = policy.words_pruned();
-  report->together = policy.Together(result->logits);
+  report->together = policy.Together(result->values);
   return {};
 }
 

@@ -105,9 +105,9 @@ DriftWatch& Pipeline::drift() { return core_->drift(); }
 Status RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids, std::span<const uint32_t> types,
                  const RunTerms& terms, RunResult* result) {
   PassOutput output;
-  output.values.swap(result->logits);
+  output.values.swap(result->values);
   Status status = pipeline.Run({TokenInput{ids, types}, {}}, terms, &output, result);
-  output.values.swap(result->logits);
+  output.values.swap(result->values);
   return status;
 }
 

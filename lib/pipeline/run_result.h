@@ -65,9 +65,9 @@ struct RunReport {
   std::optional<GivenUp> fallback;      ///< nothing: the run did not give up
 };
 
-/// The account of a run of one sequence of tokens, and its logits.
+/// The account of a run of one sequence of tokens, and what its head gave.
 struct RunResult : RunReport {
-  std::vector<float> logits;  ///< [labels]
+  std::vector<float> values;  ///< as PassOutput::values: logits [labels], or an embedding [d]
 };
 
 /// Returns the microseconds that the IO lane spent on the k-th layer's reads.

@@ -58,7 +58,7 @@ class AnyPlans : public ::testing::Test {
 
 /// Expects all that does not hang on time, or on rows that stay from earlier texts.
 void ExpectSame(const Answer& again, const Answer& fresh) {
-  EXPECT_EQ(again.run.logits, fresh.run.logits);
+  EXPECT_EQ(again.run.values, fresh.run.values);
   EXPECT_EQ(again.run.turn, fresh.run.turn);
   EXPECT_EQ(again.run.layers.size(), fresh.run.layers.size());
   EXPECT_EQ(again.run.degraded.size(), fresh.run.degraded.size());
@@ -85,7 +85,7 @@ void ExpectSame(const Answer& again, const Answer& fresh) {
   EXPECT_EQ(again.cascade->words_pruned, fresh.cascade->words_pruned);
   EXPECT_EQ(again.cascade->together, fresh.cascade->together);
   for (size_t level = 0; level < fresh.cascade->before().size(); ++level)
-    EXPECT_EQ(again.cascade->before()[level].run.logits, fresh.cascade->before()[level].run.logits);
+    EXPECT_EQ(again.cascade->before()[level].run.values, fresh.cascade->before()[level].run.values);
 }
 
 TEST_F(AnyPlans, AnAnswerHasNothingOfTheOnesBeforeIt) {

@@ -18,7 +18,7 @@ Answer MakeAnswer(double latency_us) {
   answer.latency_us = latency_us;
   answer.run.latency_us = latency_us;
   answer.run.head_us = 100;
-  answer.run.logits = {1, 2};
+  answer.run.values = {1, 2};
   return answer;
 }
 
@@ -37,7 +37,7 @@ TEST(AnsweredRow, HasTheNumbersOfTheAnswer) {
   answer.deadline_met = true;
   AnsweredRow row = RowOf(answer);
   EXPECT_TRUE(row.judged.right);
-  EXPECT_EQ(row.judged.loss, CrossEntropy(answer.run.logits, 1));
+  EXPECT_EQ(row.judged.loss, CrossEntropy(answer.run.values, 1));
   EXPECT_EQ(row.given, kSecond);
   EXPECT_EQ(row.latency_us, 200);
   EXPECT_EQ(row.stall_us, 30);

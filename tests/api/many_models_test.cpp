@@ -63,7 +63,7 @@ class Model {
         const auto encoding = session->Encode(kTexts[text]);
         EXPECT_TRUE(Succeeded(encoding));
         EXPECT_TRUE(Succeeded(session->Ask(*encoding, Clock::now(), &answer)));
-        alone_[{bits, text}] = answer.run.logits;
+        alone_[{bits, text}] = answer.run.values;
       }
     }
   }
@@ -90,7 +90,7 @@ class Asker {
       ASSERT_TRUE(Succeeded(encoding));
       Answer answer;
       ASSERT_TRUE(Succeeded(session_->Ask(*encoding, Clock::now(), &answer)));
-      ASSERT_EQ(answer.run.logits, model_.Alone(bits_, text)) << "round " << round;
+      ASSERT_EQ(answer.run.values, model_.Alone(bits_, text)) << "round " << round;
       ASSERT_EQ(answer.turn, ++turn_) << "round " << round;
       ASSERT_EQ(answer.deadline_met, met_) << "round " << round;
     }

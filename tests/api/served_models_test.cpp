@@ -19,7 +19,7 @@ namespace {
 struct Told {
   size_t model = 0;
   std::string input;
-  std::vector<float> logits;  ///< empty where there is no answer
+  std::vector<float> values;  ///< empty where there is no answer
   std::string error;
   bool failed = false;
   uint64_t turn = 0;
@@ -31,7 +31,7 @@ class Listener {
   void Hear(const Served& served) {
     Told told{served.model, served.input, {}, "", served.failed, 0};
     if (served.answer != nullptr) {
-      told.logits = served.answer->run.logits;
+      told.values = served.answer->run.values;
       told.turn = served.answer->turn;
     }
     if (served.error != nullptr) told.error = served.error->Message();
@@ -122,7 +122,7 @@ class ServedModelsTest : public ::testing::Test {
     Answer answer;
     EXPECT_TRUE(
         Succeeded((*session)->Ask((*session)->Encode(text).value(), Clock::now(), &answer)));
-    return answer.run.logits;
+    return answer.run.values;
   }
 
   TempFolder folder_;
@@ -147,7 +147,7 @@ TEST_F(ServedModelsTest, AnswersAsAloneAndInOrder) {
     ASSERT_EQ(told.size(), kTimes);
     for (size_t i = 0; i < kTimes; ++i) {
       EXPECT_EQ(told[i].input, texts[(i + at) % texts.size()]);
-      EXPECT_EQ(told[i].logits, alone[at][told[i].input]);
+      EXPECT_EQ(told[i].values, alone[at][told[i].input]);
       EXPECT_EQ(told[i].turn, i + 1);
     }
     EXPECT_TRUE(Succeeded(served->failure(at)));
@@ -224,7 +224,7 @@ TEST_F(ServedModelsTest, AModelWhoseRunFailsLeavesTheOtherAnswering) {
   ASSERT_EQ(told.size(), 3U);
   EXPECT_TRUE(told[1].failed);
   EXPECT_NE(told[1].error, "");
-  EXPECT_EQ(told[2].logits, told[0].logits) << "the next run starts afresh";
+  EXPECT_EQ(told[2].values, told[0].values) << "the next run starts afresh";
   EXPECT_TRUE(FailedWith(served->failure(0), ErrorKind::kReadFailed, ""));
   EXPECT_TRUE(Succeeded(served->failure(1)));
   EXPECT_EQ(listener_.Of(1).size(), 1U);
@@ -339,7 +339,7 @@ TEST_F(ServedModelsTest, APauseEndsTheEngagementAndGivesMemoryBack) {
   served->Finish();
   for (const Told& told : listener_.Of(0)) {
     EXPECT_EQ(told.turn, 1U);
-    EXPECT_EQ(told.logits, listener_.Of(0)[0].logits);
+    EXPECT_EQ(told.values, listener_.Of(0)[0].values);
   }
 }
 
@@ -356,7 +356,7 @@ TEST_F(ServedModelsTest, MemoryIsDividedOrTooLittle) {
   const auto served = Serve(BothModels(), options);
   for (size_t at = 0; at < 2; ++at) EXPECT_TRUE(served->Give(at, "a b c"));
   served->Finish();
-  for (size_t at = 0; at < 2; ++at) EXPECT_EQ(listener_.Of(at)[0].logits, Alone(at, "a b c"));
+  for (size_t at = 0; at < 2; ++at) EXPECT_EQ(listener_.Of(at)[0].values, Alone(at, "a b c"));
   // So it is where a plan, or its user, chooses another arithmetic, which takes other memory.
   const auto with_int8 = [&](bool planned) {
     std::vector<ModelToServe> models = BothModels();
@@ -371,7 +371,7 @@ TEST_F(ServedModelsTest, MemoryIsDividedOrTooLittle) {
     const auto other = Serve(with_int8(planned), options);
     EXPECT_TRUE(other->Give(1, "a b c"));
     other->Finish();
-    EXPECT_NE(listener_.Of(1).back().logits, Alone(1, "a b c"));
+    EXPECT_NE(listener_.Of(1).back().values, Alone(1, "a b c"));
   }
 }
 

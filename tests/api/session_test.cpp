@@ -73,11 +73,11 @@ TEST_F(SessionTest, AnswersWithTheModelsOwnNumbers) {
   ASSERT_TRUE(Succeeded(pipeline));
   const auto run = RunTokens(**pipeline, encoding->ids, encoding->types);
   ASSERT_TRUE(Succeeded(run));
-  EXPECT_EQ(answer.run.logits, run->logits);
+  EXPECT_EQ(answer.run.values, run->values);
   EXPECT_NEAR(std::accumulate(answer.labels().scores.begin(), answer.labels().scores.end(), 0.0),
               1.0, 1e-6);
-  const auto best = std::max_element(answer.run.logits.begin(), answer.run.logits.end());
-  EXPECT_EQ(answer.labels().label, best - answer.run.logits.begin());
+  const auto best = std::max_element(answer.run.values.begin(), answer.run.values.end());
+  EXPECT_EQ(answer.labels().label, best - answer.run.values.begin());
   EXPECT_EQ(answer.tokens, encoding->ids.size());
   EXPECT_EQ(answer.deadline_met, std::nullopt) << "no target";
   EXPECT_EQ(answer.plan, &session->plan());
@@ -126,23 +126,23 @@ TEST_F(SessionTest, CountsTurnsAnewWithAnotherClocksVariants) {
 
 TEST_F(SessionTest, GoesOnUnderAnotherPlanAndBuffer) {
   const auto session = Open(WholeAt(2));
-  const std::vector<float> coarse = Ask(*session, "a b").run.logits;
+  const std::vector<float> coarse = Ask(*session, "a b").run.values;
   ASSERT_TRUE(Succeeded(session->SetPlan(WholeAt(6))));
   const Answer fine = Ask(*session, "a b");
-  EXPECT_NE(fine.run.logits, coarse);
+  EXPECT_NE(fine.run.values, coarse);
   EXPECT_EQ(fine.turn, 1U);
   ASSERT_TRUE(Succeeded(session->SetBuffer(uint64_t{1} << 30)));
   EXPECT_GT(session->status().preload_bytes, 0U);
   const Answer held = Ask(*session, "a b");
-  EXPECT_EQ(held.run.logits, fine.run.logits);
+  EXPECT_EQ(held.run.values, fine.run.values);
   EXPECT_LT(held.run.bytes_read, fine.run.bytes_read);
 }
 
 TEST_F(SessionTest, AWokenSessionGivesTheSameAnswer) {
   const auto session = Open(WholeAt(5));
-  const std::vector<float> expected = Ask(*session, "c d").run.logits;
+  const std::vector<float> expected = Ask(*session, "c d").run.values;
   ASSERT_TRUE(Succeeded(session->Wake()));
-  EXPECT_EQ(Ask(*session, "c d").run.logits, expected);
+  EXPECT_EQ(Ask(*session, "c d").run.values, expected);
 }
 
 TEST_F(SessionTest, TheFirstAnswerOfAColdPlanCountsFromTheStart) {
@@ -160,7 +160,7 @@ TEST_F(SessionTest, TheFirstAnswerOfAColdPlanCountsFromTheStart) {
   const Answer second = Ask(*session, "a");
   EXPECT_FALSE(second.cold);
   EXPECT_EQ(second.deadline_met, true);
-  EXPECT_EQ(second.run.logits, first.run.logits);
+  EXPECT_EQ(second.run.values, first.run.values);
 }
 
 TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
@@ -180,7 +180,7 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   EXPECT_EQ(small.cascade, std::nullopt);
   const auto returns = open({.cutoff = 0});
   const Answer early = Ask(*returns, "a b c");
-  EXPECT_EQ(early.run.logits, small.run.logits);
+  EXPECT_EQ(early.run.values, small.run.values);
   EXPECT_EQ(early.labels().scores, small.labels().scores);
   EXPECT_EQ(early.labels().label, small.labels().label);
   EXPECT_EQ(early.cascade->level, 1U);
@@ -189,9 +189,9 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   EXPECT_EQ(Ask(*returns, "b").turn, 2U);
   const auto goes_on = open({.cutoff = 1});
   const Answer last = Ask(*goes_on, "a b c");
-  EXPECT_EQ(last.run.logits, large.run.logits);
+  EXPECT_EQ(last.run.values, large.run.values);
   EXPECT_EQ(last.labels().scores, large.labels().scores) << "at no temperature";
-  EXPECT_EQ(last.logits(), last.run.logits);
+  EXPECT_EQ(last.logits(), last.run.values);
   EXPECT_EQ(last.cascade->level, 2U);
   EXPECT_EQ(last.cascade->returned, Returned::kFinal);
   EXPECT_EQ(last.plan, &goes_on->plan());
@@ -200,7 +200,7 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   EXPECT_GE(last.latency_us, last.run.latency_us + last.cascade->before()[0].run.latency_us);
   const auto together = open({.cutoff = 1, .ensemble_weight = 0});
   const Answer ensemble = Ask(*together, "a b c");
-  EXPECT_EQ(ensemble.run.logits, large.run.logits);
+  EXPECT_EQ(ensemble.run.values, large.run.values);
   EXPECT_EQ(ensemble.labels().label, small.labels().label) << "the last level has no weight";
   for (size_t i = 0; i < small.labels().scores.size(); ++i)
     EXPECT_NEAR(ensemble.labels().scores[i], small.labels().scores[i], 1e-6);
@@ -245,15 +245,15 @@ TEST_F(SessionTest, ALaterLevelGetsTheTextWithoutTheWordsOfLittleAttention) {
   ASSERT_LT(left_out, words.size());
   EXPECT_EQ(answer.cascade->words_pruned, left_out);
   EXPECT_EQ(answer.tokens, words.size() + 2);
-  EXPECT_EQ(answer.run.logits, Ask(*Open(WholeAt(5)), text_of(kept)).run.logits);
-  EXPECT_NE(answer.run.logits, Ask(*Open(WholeAt(5)), text).run.logits);
+  EXPECT_EQ(answer.run.values, Ask(*Open(WholeAt(5)), text_of(kept)).run.values);
+  EXPECT_NE(answer.run.values, Ask(*Open(WholeAt(5)), text).run.values);
   // Ids alone have no words, and all of them go on.
   Encoding ids = *encoding;
   ids.words.clear();
   Answer unpruned;
   ASSERT_TRUE(Succeeded(session->Ask(ids, Clock::now(), &unpruned)));
   EXPECT_EQ(unpruned.cascade->words_pruned, 0U);
-  EXPECT_EQ(unpruned.run.logits, Ask(*Open(WholeAt(5)), text).run.logits);
+  EXPECT_EQ(unpruned.run.values, Ask(*Open(WholeAt(5)), text).run.values);
 }
 
 TEST_F(SessionTest, ACascadeIsBoundedByItsOwnBytes) {
@@ -279,7 +279,7 @@ TEST_F(SessionTest, ACascadeIsBoundedByItsOwnBytes) {
   options.own_bytes = need.before_shards + need.layer;
   const auto session = Open(plan, options);
   EXPECT_LE(session->memory_bytes(), *options.own_bytes);
-  EXPECT_EQ(Ask(*session, "a b").run.logits, Ask(*Open(plan), "a b").run.logits);
+  EXPECT_EQ(Ask(*session, "a b").run.values, Ask(*Open(plan), "a b").run.values);
   EXPECT_LE(session->memory_bytes(), *options.own_bytes);
 }
 
@@ -315,7 +315,7 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   options.own_bytes = before_shards + layer;
   const auto session = Open(plan, options);
   EXPECT_LE(session->status().staging_bytes, layer);
-  EXPECT_EQ(Ask(*session, "a b").run.logits, Ask(*Open(plan), "a b").run.logits);
+  EXPECT_EQ(Ask(*session, "a b").run.values, Ask(*Open(plan), "a b").run.values);
   // A plan that was made for this much keeps room for a layer, whatever this process holds.
   OwnMemory planned{.bytes = 1, .planned_for = before_shards + layer, .tokenizer_bytes = 0};
   const auto least = StagingBytes(file.index(), plan, planned);
@@ -363,7 +363,7 @@ TEST_F(SessionTest, OwnBytesHoldTheFallbacksOfAllVariants) {
   const auto session = Open(plan, options);
   EXPECT_LE(session->memory_bytes(), *options.own_bytes);
   for (const std::string text : {"a b", "a b c d a b c d a b c d"}) {
-    EXPECT_EQ(Ask(*session, text).run.logits, Ask(*Open(WholeAt(3)), text).run.logits);
+    EXPECT_EQ(Ask(*session, text).run.values, Ask(*Open(WholeAt(3)), text).run.values);
     EXPECT_LE(session->memory_bytes(), *options.own_bytes);
   }
 }
@@ -389,8 +389,8 @@ TEST_F(SessionTest, TellsWhereThePlanCountsOnAnotherMachine) {
 }
 
 TEST_F(SessionTest, TwoSessionsShareCoresAndFlash) {
-  const std::vector<float> expected[2] = {Ask(*Open(WholeAt(6)), "a b c").run.logits,
-                                          Ask(*Open(WholeAt(3)), "a b c").run.logits};
+  const std::vector<float> expected[2] = {Ask(*Open(WholeAt(6)), "a b c").run.values,
+                                          Ask(*Open(WholeAt(3)), "a b c").run.values};
   ThreadPool cores(2);
   IoShare io(uint64_t{1} << 20);
   SessionOptions options;
@@ -402,7 +402,7 @@ TEST_F(SessionTest, TwoSessionsShareCoresAndFlash) {
   std::thread askers[2];
   for (int i = 0; i < 2; ++i) {
     askers[i] = std::thread([&, i] {
-      for (int round = 0; round < 20; ++round) logits[i] = Ask(*sessions[i], "a b c").run.logits;
+      for (int round = 0; round < 20; ++round) logits[i] = Ask(*sessions[i], "a b c").run.values;
     });
   }
   for (std::thread& asker : askers) asker.join();

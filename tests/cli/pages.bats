@@ -62,6 +62,12 @@ setup_file() {
   cp model.importance kl.importance
   ln -s "$repo/examples" examples
   ln -s "$example/model" my-model
+  cp -r "$example/model" my-sentence-model # its encoder, as sentence-transformers would save it
+  mkdir my-sentence-model/1_Pooling
+  echo '[{"type": "models.Transformer", "path": ""}, {"type": "models.Pooling", "path": "1_Pooling"}]' \
+    >my-sentence-model/modules.json
+  echo '{"pooling_mode": "mean"}' >my-sentence-model/1_Pooling/config.json
+  head -n 3 dev.tsv | cut -f 1 >lines
   tail -n 3 dev.tsv | cut -f 1 >dialogue.txt
   echo "$alarm" >line.txt
   awk '{ print (NR % 2 ? "a" : "b") "\t" $0 }' dialogue.txt >named.txt

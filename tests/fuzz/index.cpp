@@ -186,7 +186,7 @@ void Ask(ForgedContainer& forged, bool damaged) {
   Answer answer;
   const Status asked = (*session)->Ask(*encoding, Clock::now(), &answer);
   if (!asked.ok()) return refused(asked.error());
-  Require(AllFinite(answer.run.logits), "a label comes from finite logits");
+  Require(AllFinite(answer.run.values), "a label comes from finite logits");
   const ModelInfo& info = (*session)->info();
   if (info.has_labels()) {
     Require(answer.labels().label < info.labels.size(), "a label has a name");

@@ -54,7 +54,7 @@ class ShardModelTest : public ::testing::Test {
     const std::vector<uint32_t> ids{2, 5, 7, 11, 14, 3};
     const auto result = RunTokens(**pipeline, ids, std::vector<uint32_t>(6, 0));
     EXPECT_TRUE(Succeeded(result));
-    return result->logits;
+    return result->values;
   }
   // Overwrites one weight of a tensor with NaN.
   void Poison(const std::string& name) {

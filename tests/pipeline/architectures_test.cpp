@@ -60,9 +60,9 @@ TEST_P(ArchitecturesTest, IdsAndLogitsAreTheReferences) {
     const auto result = RunTokens(*pipeline_, encoding.ids, encoding.types);
     ASSERT_TRUE(Succeeded(result));
     const std::vector<double> expected = json.at("logits");
-    ASSERT_EQ(result->logits.size(), expected.size());
+    ASSERT_EQ(result->values.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_NEAR(double{result->logits[i]}, expected[i], 1e-5) << text << " label " << i;
+      EXPECT_NEAR(double{result->values[i]}, expected[i], 1e-5) << text << " label " << i;
     }
     ++count;
   }
@@ -78,7 +78,7 @@ TEST_P(ArchitecturesTest, TextsOfOnePassGiveWhatEachGivesAlone) {
     const Encoding encoding = tokenizer_->Encode(text, std::nullopt, pipeline_->plan().length);
     const auto alone = RunTokens(*pipeline_, encoding.ids, encoding.types);
     ASSERT_TRUE(Succeeded(alone));
-    expected.insert(expected.end(), alone->logits.begin(), alone->logits.end());
+    expected.insert(expected.end(), alone->values.begin(), alone->values.end());
     ids.insert(ids.end(), encoding.ids.begin(), encoding.ids.end());
     types.insert(types.end(), encoding.types.begin(), encoding.types.end());
     offsets.push_back(static_cast<uint32_t>(ids.size()));

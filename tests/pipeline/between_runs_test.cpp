@@ -206,7 +206,7 @@ TEST_F(BetweenRuns, AWokenLaneIsWaitedForWhereARunWantsOtherReads) {
   ASSERT_TRUE(Succeeded(pipeline_->Wake()));
   while (faults_->injected() == 0) std::this_thread::yield();
   EXPECT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
-  EXPECT_EQ(Run().logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(Run().values, DirectLogits(path_, WholeAt(4)));
 }
 
 // Reads of a degraded run took their time too. The plan counts on reads of no time to speak of,
@@ -261,20 +261,20 @@ TEST_F(BetweenRuns, AnotherClockTakesOtherVariants) {
   const auto same = pipeline_->SetClock(1900);
   ASSERT_TRUE(Succeeded(same));
   EXPECT_FALSE(*same);
-  EXPECT_EQ(Run().logits, DirectLogits(path_, plan));
+  EXPECT_EQ(Run().values, DirectLogits(path_, plan));
   const auto other = pipeline_->SetClock(1000);
   ASSERT_TRUE(Succeeded(other));
   EXPECT_TRUE(*other);
   EXPECT_EQ(pipeline_->status().preload_bytes, 0U);
-  EXPECT_EQ(Run().logits, DirectLogits(path_, plan.variants[0]));
+  EXPECT_EQ(Run().values, DirectLogits(path_, plan.variants[0]));
   // Where the others cannot be loaded, those in force stay.
   faults_->Inject({.kind = FaultKind::kError});
   EXPECT_FALSE(pipeline_->SetClock(1800).ok());
   faults_->Heal();
-  EXPECT_EQ(Run().logits, DirectLogits(path_, plan.variants[0]));
+  EXPECT_EQ(Run().values, DirectLogits(path_, plan.variants[0]));
   ASSERT_TRUE(Succeeded(pipeline_->SetClock(1800)));
   EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(plan.preload));
-  EXPECT_EQ(Run().logits, DirectLogits(path_, plan));
+  EXPECT_EQ(Run().values, DirectLogits(path_, plan));
 }
 
 TEST_F(BetweenRuns, AnotherPlanTakesOverNoMorePlanesThanItHolds) {
@@ -308,7 +308,7 @@ TEST_F(BetweenRuns, ALateReadOfAShardThatStaysIsWaitedFor) {
   EXPECT_EQ(pipeline_->status().reader, faults_) << "the lane was not set aside";
   EXPECT_TRUE(PartsRead({4, 3}).empty()) << "it is held, and does not land again";
   EXPECT_TRUE(result.degraded.empty());
-  EXPECT_EQ(result.logits, DirectLogits(path_, plan));
+  EXPECT_EQ(result.values, DirectLogits(path_, plan));
   EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(plan.turns[1].preload));
 }
 
@@ -324,7 +324,7 @@ TEST_F(BetweenRuns, AFailedRunLeavesNothingToBeTakenOver) {
                          ErrorKind::kReadFailed));
   EXPECT_EQ(pipeline_->status().lane, LaneState::kIdle);
   faults_->Heal();
-  EXPECT_EQ(Run().logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(Run().values, DirectLogits(path_, WholeAt(4)));
 }
 
 TEST_F(BetweenRuns, FullFidelityIsNoRefinement) {
@@ -355,7 +355,7 @@ TEST_F(BetweenRuns, ALazyDegradedRunWaitsForParameters) {
   terms.degrade_for_us = 50e3;
   ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   EXPECT_GE(result.latency_us, 390e3);
-  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)));
+  EXPECT_EQ(result.values, DirectLogits(path_, Degraded(plan, result.degraded)));
 }
 
 TEST_F(BetweenRuns, OverlappingReadsAreBusyTimeOnce) {

@@ -29,11 +29,11 @@ TEST_F(CascadeTest, EachLevelGivesWhatItsPlanGivesAlone) {
         ASSERT_EQ(outcome.report.before().size(), answers);
         for (uint32_t level = 0; level < answers; ++level) {
           const CascadeLevelRun& before = outcome.report.before()[level];
-          EXPECT_EQ(before.run.logits, Logits(LevelAlone(plan, level))) << level;
+          EXPECT_EQ(before.run.values, Logits(LevelAlone(plan, level))) << level;
           EXPECT_EQ(before.plan, &PlanOf((*pipeline)->plan(), CascadeRoute(plan, level)));
         }
-        EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, answers)));
-        EXPECT_EQ(outcome.report.confidence, Confidence(outcome.run.logits, 1));
+        EXPECT_EQ(outcome.run.values, Logits(LevelAlone(plan, answers)));
+        EXPECT_EQ(outcome.report.confidence, Confidence(outcome.run.values, 1));
         EXPECT_TRUE(outcome.report.together.empty());
         EXPECT_EQ((*pipeline)->status().preload_bytes,
                   BytesOf(plan.cascade->levels[0].plan.preload));
@@ -70,7 +70,7 @@ TEST_F(CascadeTest, ALevelThatRunsFewerBitsThanTheOneBeforeReadsNothing) {
   ASSERT_TRUE(Succeeded(pipeline));
   const Outcome outcome = Ask(**pipeline);
   EXPECT_EQ(outcome.run.bytes_read, 0U);
-  EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 1)));
+  EXPECT_EQ(outcome.run.values, Logits(LevelAlone(plan, 1)));
   EXPECT_EQ((*pipeline)->status().preload_bytes, 0U);
 }
 
@@ -125,9 +125,9 @@ TEST_F(CascadeTest, PlanesAndFullFidelityOfAShardStayBesideEachOther) {
   ASSERT_TRUE(Succeeded(pipeline));
   for (int input = 0; input < 2; ++input) {
     const Outcome outcome = Ask(**pipeline);
-    EXPECT_EQ(outcome.report.before()[0].run.logits, Logits(LevelAlone(plan, 0)));
-    EXPECT_EQ(outcome.report.before()[1].run.logits, Logits(LevelAlone(plan, 1)));
-    EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 2)));
+    EXPECT_EQ(outcome.report.before()[0].run.values, Logits(LevelAlone(plan, 0)));
+    EXPECT_EQ(outcome.report.before()[1].run.values, Logits(LevelAlone(plan, 1)));
+    EXPECT_EQ(outcome.run.values, Logits(LevelAlone(plan, 2)));
     EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
   }
 }
@@ -147,10 +147,10 @@ TEST_F(CascadeTest, ABoundedArenaThreadsAndLazyLoadingChangeNothing) {
     ASSERT_TRUE(Succeeded(pipeline));
     for (int input = 0; input < 3; ++input) {
       const Outcome outcome = Ask(**pipeline);
-      EXPECT_EQ(outcome.run.logits, expected.run.logits);
+      EXPECT_EQ(outcome.run.values, expected.run.values);
       for (size_t level = 0; level < 2; ++level) {
-        EXPECT_EQ(outcome.report.before()[level].run.logits,
-                  expected.report.before()[level].run.logits);
+        EXPECT_EQ(outcome.report.before()[level].run.values,
+                  expected.report.before()[level].run.values);
       }
       EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
     }
@@ -182,7 +182,7 @@ TEST_F(CascadeTest, AWokenPipelineReadsForTheFirstLevel) {
   ASSERT_TRUE(Succeeded((*pipeline)->Wake()));
   EXPECT_EQ((*pipeline)->status().lane, LaneState::kWoken);
   const Outcome outcome = Ask(**pipeline);
-  EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 0)));
+  EXPECT_EQ(outcome.run.values, Logits(LevelAlone(plan, 0)));
   Parts read;
   AddParts(*outcome.schedule, &read);
   EXPECT_EQ(read.size(), PartsOf(LevelAlone(plan, 0)).size() - 3 * 2) << "base and plane 3";
@@ -199,21 +199,21 @@ TEST_F(CascadeTest, TheBufferCanBeBoundedAndRestsAndThePlanExchanged) {
     const uint64_t held = (*pipeline)->status().preload_bytes;
     EXPECT_LE(held, bytes);
     const Outcome outcome = Ask(**pipeline);
-    EXPECT_EQ(outcome.run.logits, expected) << bytes;
+    EXPECT_EQ(outcome.run.values, expected) << bytes;
     EXPECT_EQ((*pipeline)->status().preload_bytes, held);
   }
   EXPECT_EQ(Ask(**pipeline).report.before()[0].run.bytes_read, 0U) << "all of the first level";
   ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(std::nullopt)));
   ASSERT_TRUE(Succeeded((*pipeline)->Rest()));
-  EXPECT_EQ(Ask(**pipeline).run.logits, expected);
+  EXPECT_EQ(Ask(**pipeline).run.values, expected);
   const Plan other = WithPreload(Mixed(), 3);
   ASSERT_TRUE(Succeeded((*pipeline)->SetPlan(other)));
   const auto alone = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(alone));
-  EXPECT_EQ(alone->logits, Logits(other));
+  EXPECT_EQ(alone->values, Logits(other));
   EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(other.preload));
   ASSERT_TRUE(Succeeded((*pipeline)->SetPlan(plan)));
-  EXPECT_EQ(Ask(**pipeline).run.logits, expected);
+  EXPECT_EQ(Ask(**pipeline).run.values, expected);
   EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
 }
 
@@ -223,7 +223,7 @@ TEST_F(CascadeTest, WithoutARouteThePlanItselfRuns) {
   ASSERT_TRUE(Succeeded(pipeline));
   const auto run = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(run));
-  EXPECT_EQ(run->logits, Logits(LevelAlone(plan, 2)));
+  EXPECT_EQ(run->values, Logits(LevelAlone(plan, 2)));
   RunTerms beyond;
   beyond.route = RouteId{3};
   RunResult result;
@@ -239,7 +239,7 @@ TEST_F(CascadeTest, AReadThatFailsFailsTheInputAndLeavesTheNextAlone) {
   FaultReader* const reader = faults.get();
   auto pipeline = MakeOver(std::move(faults), plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const std::vector<float> expected = Ask(**pipeline).run.logits;
+  const std::vector<float> expected = Ask(**pipeline).run.values;
   // Layer 1 is the last level's alone: its label is asked for, and no other stands in its place.
   const ShardLocation& shard = index_.shard({1, 0});
   reader->Inject({.offset = shard.parts[PartKind::kBase].offset, .length = 1});
@@ -249,7 +249,7 @@ TEST_F(CascadeTest, AReadThatFailsFailsTheInputAndLeavesTheNextAlone) {
       FailedWith(RunCascade(**pipeline, Text(), {}, 0, &run, &report), ErrorKind::kReadFailed));
   EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
   reader->Heal();
-  EXPECT_EQ(Ask(**pipeline).run.logits, expected);
+  EXPECT_EQ(Ask(**pipeline).run.values, expected);
 }
 
 TEST_F(CascadeTest, LogitsThatAreNoNumbersNeverReturnEarly) {
@@ -309,7 +309,7 @@ TEST_F(LateCascade, WithTimeToSpareNothingIsLeftOut) {
   const Outcome outcome = Ask(**pipeline, Within(kLong_us));
   EXPECT_EQ(outcome.report.level, 3U);
   EXPECT_EQ(outcome.report.returned, Returned::kFinal);
-  EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 2)));
+  EXPECT_EQ(outcome.run.values, Logits(LevelAlone(plan, 2)));
   EXPECT_TRUE(outcome.run.degraded.empty());
 }
 
@@ -321,7 +321,7 @@ TEST_F(LateCascade, WithoutTimeForTheNextLevelTheLabelAtHandStands) {
     const Outcome outcome = Ask(**pipeline, Within(kLong_us));
     EXPECT_EQ(outcome.report.level, 1U);
     EXPECT_EQ(outcome.report.returned, Returned::kDeadline);
-    EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 0)));
+    EXPECT_EQ(outcome.run.values, Logits(LevelAlone(plan, 0)));
     EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
   }
   EXPECT_EQ(Ask(**pipeline).report.level, 3U) << "who may be late goes on";
@@ -338,7 +338,7 @@ TEST_F(LateCascade, TheNextLevelsReadsAreExpectedToComeAsThoseBefore) {
   ASSERT_TRUE(Succeeded(pipeline));
   const Outcome outcome = Ask(**pipeline, Within(kLong_us));
   EXPECT_EQ(outcome.report.returned, Returned::kFinal);
-  EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 2)));
+  EXPECT_EQ(outcome.run.values, Logits(LevelAlone(plan, 2)));
 }
 
 TEST_F(LateCascade, ADegradedLevelAnswersOnlyWithoutTimeForTheNext) {
@@ -350,7 +350,7 @@ TEST_F(LateCascade, ADegradedLevelAnswersOnlyWithoutTimeForTheNext) {
   EXPECT_EQ(outcome.report.level, 1U);
   ASSERT_FALSE(outcome.run.degraded.empty());
   EXPECT_EQ(outcome.report.returned, Returned::kDeadline);
-  EXPECT_EQ(outcome.run.logits,
+  EXPECT_EQ(outcome.run.values,
             DirectLogits(path_, Degraded(LevelAlone(plan, 0), outcome.run.degraded)));
   ASSERT_TRUE(Succeeded((*pipeline)->LoadAhead()));  // once its reads have come
   EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
@@ -372,10 +372,10 @@ TEST_F(LateCascade, ReadsThatHangDoNotHoldTheLabelUp) {
   EXPECT_EQ(outcome.report.level, 1U);
   EXPECT_EQ(outcome.report.returned, Returned::kDeadline);
   ASSERT_FALSE(outcome.run.degraded.empty());
-  EXPECT_EQ(outcome.run.logits,
+  EXPECT_EQ(outcome.run.values,
             DirectLogits(path_, Degraded(LevelAlone(plan, 0), outcome.run.degraded)));
   door.Open();
-  EXPECT_EQ(Ask(**pipeline).run.logits, Logits(LevelAlone(plan, 2)));
+  EXPECT_EQ(Ask(**pipeline).run.values, Logits(LevelAlone(plan, 2)));
   EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
 }
 

@@ -99,7 +99,7 @@ class Victim {
     STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), options));
     STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), plan, {}));
     STI_ASSIGN_OR_RETURN(RunResult result, RunTokens(*pipeline, kIds, kTypes));
-    return result.logits;
+    return result.values;
   }
   /// Runs it, damaged as it is. True if the outcome is one of the two allowed.
   [[nodiscard]] ::testing::AssertionResult RunIsSafe(uint32_t bits) {

@@ -43,7 +43,7 @@ TEST_F(Faults, TornOnceHealsTornForGoodIsAnErrorAndTheNextRunGoesOn) {
     faults_->Inject(Over(FaultKind::kTorn, place, 1));
     const auto healed = RunTokens(*pipeline_, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(healed));
-    EXPECT_EQ(healed->logits, expected);
+    EXPECT_EQ(healed->values, expected);
     EXPECT_GT(faults_->injected(), 0U);
     faults_->Inject(Over(FaultKind::kTorn, place));
     EXPECT_TRUE(
@@ -51,7 +51,7 @@ TEST_F(Faults, TornOnceHealsTornForGoodIsAnErrorAndTheNextRunGoesOn) {
     faults_->Heal();
     const auto after = RunTokens(*pipeline_, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(after));
-    EXPECT_EQ(after->logits, expected);
+    EXPECT_EQ(after->values, expected);
   }
 }
 
@@ -74,7 +74,7 @@ TEST_F(Faults, ADeviceErrorAtAnyReadEndsTheRunAndNoMore) {
     faults_->Heal();
     const auto after = RunTokens(*pipeline_, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(after));
-    EXPECT_EQ(after->logits, expected);
+    EXPECT_EQ(after->values, expected);
   }
 }
 
@@ -86,7 +86,7 @@ TEST_F(Faults, ReadsMayCompleteInAnyOrder) {
     for (int run = 0; run < 5; ++run) {
       const auto result = RunTokens(*pipeline_, kTextIds, kTextTypes);
       ASSERT_TRUE(Succeeded(result));
-      EXPECT_EQ(result->logits, Logits(Mixed()));
+      EXPECT_EQ(result->values, Logits(Mixed()));
     }
   }
 }
@@ -116,13 +116,13 @@ TEST_F(Faults, ALateRefinementIsLeftOutAndReported) {
   ASSERT_NE(late, result.degraded.end());
   EXPECT_EQ(late->bits, 2U);
   EXPECT_EQ(late->planned_bits, 4U);
-  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)))
+  EXPECT_EQ(result.values, DirectLogits(path_, Degraded(plan, result.degraded)))
       << "it computes with exactly what it says";
   door_.Open();
   terms.degrade_for_us = 60e6;
   ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   EXPECT_TRUE(result.degraded.empty());
-  EXPECT_EQ(result.logits, Logits(plan));
+  EXPECT_EQ(result.values, Logits(plan));
 }
 
 TEST_F(Faults, ASliceWithoutItsBaseIsLeftOutButOneIsWaitedFor) {
@@ -138,7 +138,7 @@ TEST_F(Faults, ASliceWithoutItsBaseIsLeftOutButOneIsWaitedFor) {
       std::any_of(result.degraded.begin(), result.degraded.end(), [](const DegradedShard& s) {
         return s.id == ShardId{2, 3} && s.bits == 0;
       }));
-  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)));
+  EXPECT_EQ(result.values, DirectLogits(path_, Degraded(plan, result.degraded)));
   // All bases of a layer late: the first that comes is waited for, deadline or not.
   door_.Open();
   Open(plan);
@@ -146,7 +146,7 @@ TEST_F(Faults, ASliceWithoutItsBaseIsLeftOutButOneIsWaitedFor) {
     faults_->Inject(Over(FaultKind::kDelay, Part(1, slice, 2), 1, 400ms + slice * 1ms));
   terms.degrade_for_us = 50e3;
   ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
-  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)));
+  EXPECT_EQ(result.values, DirectLogits(path_, Degraded(plan, result.degraded)));
   ASSERT_EQ(result.layers.size(), 5U);
   for (const LayerTrace& layer : result.layers) EXPECT_GE(layer.slices, 1U);
 }
@@ -165,7 +165,7 @@ TEST_F(Faults, AReadThatIsStillUnderWayDoesNotHoldUpTheNextRun) {
   for (int run = 0; run < 3; ++run) {
     ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
     EXPECT_TRUE(result.degraded.empty());
-    EXPECT_EQ(result.logits, Logits(plan));
+    EXPECT_EQ(result.values, Logits(plan));
   }
   EXPECT_TRUE(SetAside());
   std::thread opens([this] {
@@ -175,7 +175,7 @@ TEST_F(Faults, AReadThatIsStillUnderWayDoesNotHoldUpTheNextRun) {
   const Status set = pipeline_->SetPlan(WholeAt(6));  // which waits for it
   opens.join();
   ASSERT_TRUE(Succeeded(set));
-  EXPECT_EQ(RunTokens(*pipeline_, kTextIds, kTextTypes)->logits, Logits(WholeAt(6)));
+  EXPECT_EQ(RunTokens(*pipeline_, kTextIds, kTextTypes)->values, Logits(WholeAt(6)));
 }
 
 TEST_F(Faults, WithoutTimesAPlanCannotBeDegraded) {
@@ -212,7 +212,7 @@ TEST_F(Faults, RandomDelaysNeverChangeWhatWasComputed) {
       terms.degrade_for_us = 1000.0 + static_cast<double>(random.Below(20000));
       if (hangs && run == 0) terms.degrade_for_us = kLong_us;
       ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
-      EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded))) << round;
+      EXPECT_EQ(result.values, DirectLogits(path_, Degraded(plan, result.degraded))) << round;
     }
     if (hangs) {
       EXPECT_TRUE(SetAside()) << round;
@@ -229,7 +229,7 @@ TEST_F(Faults, APartThatHealedOnceHealsInEachLaterRun) {
     faults_->Inject(Over(FaultKind::kTorn, Part(2, 1, 3), 1));
     const auto result = RunTokens(*pipeline_, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result)) << run;
-    EXPECT_EQ(result->logits, expected);
+    EXPECT_EQ(result->values, expected);
     EXPECT_EQ(faults_->injected(), static_cast<uint64_t>(run) + 1);
   }
 }
@@ -272,7 +272,7 @@ TEST_F(Faults, SeveralPipelinesShareCoresAndDevice) {
       const auto expected = DirectLogits(path_, plans[p]);
       for (int run = 0; run < 40; ++run) {
         const auto result = RunTokens(*pipelines[p], kTextIds, kTextTypes);
-        if (!result.ok() || result->logits != expected) ++wrong[p];
+        if (!result.ok() || result->values != expected) ++wrong[p];
       }
     });
   }

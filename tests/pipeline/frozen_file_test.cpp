@@ -38,7 +38,7 @@ class FrozenFile : public ::testing::TestWithParam<const char*> {
     STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), options));
     STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), plan, {}));
     STI_ASSIGN_OR_RETURN(RunResult result, RunTokens(*pipeline, ids, types));
-    return result.logits;
+    return result.values;
   }
 
   std::string path_;

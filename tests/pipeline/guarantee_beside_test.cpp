@@ -134,7 +134,7 @@ TEST_F(Guarantees, AFallbackHasTheLayersThatThePlanHasNot) {
     door_.Close();
     const RunResult result = RunOnce(kDeadline_us);
     ASSERT_TRUE(result.fallback);
-    EXPECT_EQ(result.logits, unknown);
+    EXPECT_EQ(result.values, unknown);
     EXPECT_FALSE(RunOnceReadsComeAgain().fallback);
     pipeline_.reset();
   }
@@ -178,9 +178,9 @@ TEST_F(Guarantees, AnotherPlansFallbackIsTheOneOfAModelOpenedUnderIt) {
       door_.Close();
       const RunResult result = RunOnce(kDeadline_us, text);
       ASSERT_TRUE(result.fallback);
-      EXPECT_EQ(result.logits, UnknownByFallback(plan, text)) << step.length << by_clock;
+      EXPECT_EQ(result.values, UnknownByFallback(plan, text)) << step.length << by_clock;
       EXPECT_EQ(result.fallback->rows_missing, text.size());
-      EXPECT_EQ(RunOnceReadsComeAgain(text).logits,
+      EXPECT_EQ(RunOnceReadsComeAgain(text).values,
                 DirectModel(path_).Logits(WholeAt(4), text, TypesOf(text)));
     }
   }

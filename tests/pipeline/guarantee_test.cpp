@@ -22,7 +22,7 @@ TEST_F(Guarantees, AQuietRunIsThePlansOwn) {
     const RunResult result = RunOnce(kQuiet_us);
     EXPECT_FALSE(result.fallback);
     EXPECT_TRUE(result.degraded.empty());
-    EXPECT_EQ(result.logits, DirectLogits(path_, Mixed()));
+    EXPECT_EQ(result.values, DirectLogits(path_, Mixed()));
   }
 }
 
@@ -48,7 +48,7 @@ TEST_F(Guarantees, WhatTheFallbackHoldsIsNotRead) {
   const Plan plan = WithFallback(without, {0, 1, 2, 3, 4}, 4);
   Open(plan);
   const RunResult with = RunOnce(kQuiet_us);
-  EXPECT_EQ(with.logits, DirectLogits(path_, without));
+  EXPECT_EQ(with.values, DirectLogits(path_, without));
   auto other = Make(Timed(without));
   ASSERT_TRUE(Succeeded(other));
   const auto whole = RunTokens(**other, kTextIds, kTextTypes);
@@ -74,7 +74,7 @@ TEST_F(Guarantees, WhatIsLoadedAheadLeavesTheArenaAsItWas) {
       << "full fidelity and two bits share nothing";
   EXPECT_EQ(catalog.BytesOfAll(held),
             catalog.BytesOfAll(plan.preload) + catalog.BytesOfAll(FallbackShards(plan)));
-  EXPECT_EQ(RunOnce(kQuiet_us).logits, DirectLogits(path_, plan));
+  EXPECT_EQ(RunOnce(kQuiet_us).values, DirectLogits(path_, plan));
   // A plan that streams nothing says no staging, and fills its buffer anew by a layer at a time
   // too.
   plan.staging_bytes = 0;
@@ -91,7 +91,7 @@ TEST_F(Guarantees, ReadsThatHangLeaveRunAfterRunToTheFallback) {
   const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
   Open(plan);
   const auto expected = DirectLogits(path_, WholeAt(4));
-  EXPECT_EQ(RunOnce(kQuiet_us).logits, expected);
+  EXPECT_EQ(RunOnce(kQuiet_us).values, expected);
   const auto unknown = UnknownByFallback(plan);
   door_.Close();
   for (int run = 0; run < 8; ++run) {  // more than there are lanes to set aside
@@ -100,12 +100,12 @@ TEST_F(Guarantees, ReadsThatHangLeaveRunAfterRunToTheFallback) {
     EXPECT_FALSE(result.fallback->reads_failed);
     EXPECT_EQ(result.fallback->layers_before, 0u);
     EXPECT_GT(result.fallback->rows_missing, 0u);
-    EXPECT_EQ(result.logits, unknown);
+    EXPECT_EQ(result.values, unknown);
     EXPECT_TRUE(result.degraded.empty());
   }
   const RunResult after = RunOnceReadsComeAgain();
   EXPECT_FALSE(after.fallback);
-  EXPECT_EQ(after.logits, expected);
+  EXPECT_EQ(after.values, expected);
 }
 
 // A lazy pipeline reads parameters when they are needed, which a fallback cannot wait for.
@@ -117,7 +117,7 @@ TEST_F(Guarantees, ALazyPipelineIsReadyForItsFallbackToo) {
   door_.Close();
   const RunResult result = RunOnce(kDeadline_us);
   ASSERT_TRUE(result.fallback);
-  EXPECT_EQ(result.logits, UnknownByFallback(plan));
+  EXPECT_EQ(result.values, UnknownByFallback(plan));
 }
 
 TEST_F(Guarantees, RowsOfEarlierTextsAreKnown) {
@@ -128,14 +128,14 @@ TEST_F(Guarantees, RowsOfEarlierTextsAreKnown) {
   const RunResult known = RunOnce(kDeadline_us);
   ASSERT_TRUE(known.fallback);
   EXPECT_EQ(known.fallback->rows_missing, 0u);
-  EXPECT_EQ(known.logits, DirectLogits(path_, Alone(plan)));
+  EXPECT_EQ(known.values, DirectLogits(path_, Alone(plan)));
   Ids other = kTextIds;
   other[4] = 21;
   for (int run = 0; run < 6; ++run) {  // whichever lanes and stores are set aside
     EXPECT_EQ(RunOnce(kDeadline_us, other).fallback->rows_missing, 1u);
-    EXPECT_EQ(RunOnce(kDeadline_us).logits, known.logits);
+    EXPECT_EQ(RunOnce(kDeadline_us).values, known.values);
   }
-  EXPECT_EQ(RunOnceReadsComeAgain().logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(RunOnceReadsComeAgain().values, DirectLogits(path_, WholeAt(4)));
 }
 
 TEST_F(Guarantees, ReadsThatFailAreNoErrors) {
@@ -149,11 +149,11 @@ TEST_F(Guarantees, ReadsThatFailAreNoErrors) {
     const RunResult result = RunOnce(kQuiet_us);
     ASSERT_TRUE(result.fallback);
     EXPECT_TRUE(result.fallback->reads_failed);
-    EXPECT_EQ(result.logits, unknown);
+    EXPECT_EQ(result.values, unknown);
   }
   faults_->Heal();
   EXPECT_FALSE(RunOnce(kQuiet_us).fallback);
-  EXPECT_EQ(RunOnce(kQuiet_us).logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(RunOnce(kQuiet_us).values, DirectLogits(path_, WholeAt(4)));
 }
 
 // Runs that lack planes, where two layers are run as they are held, are compared with the plan by
@@ -226,7 +226,7 @@ TEST_F(GuaranteesOfFirstLayers, ALayerThatFailsIsRunAsHeldOrEndsThePlan) {
         ran.layers.resize(4);
       }
       EXPECT_EQ(result.layers.size(), ran.layers.size());
-      EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(ran, result.degraded))) << failing;
+      EXPECT_EQ(result.values, DirectLogits(path_, Degraded(ran, result.degraded))) << failing;
       most = std::max(most, pipeline_->status().staging_bytes);
       if (staging > 0) {
         EXPECT_LT(pipeline_->status().staging_bytes, most) << "reads are bounded";
@@ -251,7 +251,7 @@ TEST_F(GuaranteesOfFirstLayers, ALateLayerIsGivenUp) {
   ran.layers.resize(3);
   ran.slices = {{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}};
   ran.bits = Grid<uint32_t>(3, 4, 32);
-  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(ran, result.degraded)));
+  EXPECT_EQ(result.values, DirectLogits(path_, Degraded(ran, result.degraded)));
 }
 
 // No depth of this model runs layers 0, 1, 2 and 3, or 0, 1 and 2. What the layers before were
@@ -275,7 +275,7 @@ TEST_F(Guarantees, WhereTheDepthMapForbidsItTheFallbackStartsFromTheEmbeddings) 
     EXPECT_EQ(result.fallback->rows_missing, 0u);
     EXPECT_EQ(result.layers.size(), 3u);
     EXPECT_TRUE(result.degraded.empty());
-    EXPECT_EQ(result.logits, alone);
+    EXPECT_EQ(result.values, alone);
     layer_door_.Open();
     pipeline_.reset();
   }
@@ -293,7 +293,7 @@ TEST_F(Guarantees, WithoutADeadlineAPlanWaits) {
   opens.join();
   ASSERT_TRUE(Succeeded(result));
   EXPECT_FALSE(result->fallback);
-  EXPECT_EQ(result->logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(result->values, DirectLogits(path_, WholeAt(4)));
 }
 
 TEST_F(Guarantees, TheFallbackStaysWhereTheBufferIsMadeSmaller) {
@@ -305,8 +305,8 @@ TEST_F(Guarantees, TheFallbackStaysWhereTheBufferIsMadeSmaller) {
   door_.Close();
   const RunResult result = RunOnce(kDeadline_us);
   ASSERT_TRUE(result.fallback);
-  EXPECT_EQ(result.logits, unknown);
-  EXPECT_EQ(RunOnceReadsComeAgain().logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(result.values, unknown);
+  EXPECT_EQ(RunOnceReadsComeAgain().values, DirectLogits(path_, WholeAt(4)));
 }
 
 TEST_F(Guarantees, ABoundOnStagingKeepsLanesButNotLabels) {
@@ -320,7 +320,7 @@ TEST_F(Guarantees, ABoundOnStagingKeepsLanesButNotLabels) {
   for (int run = 0; run < 3; ++run) {
     const RunResult result = RunOnce(kDeadline_us);
     ASSERT_TRUE(result.fallback);
-    EXPECT_EQ(result.logits, unknown);
+    EXPECT_EQ(result.values, unknown);
     EXPECT_EQ(pipeline_->status().reader, reader) << "another lane has another arena";
   }
 }
@@ -337,7 +337,7 @@ TEST_F(Guarantees, APauseWaitsForNoReadThatHangs) {
     if (!ended) door_.Open();
   });
   for (int run = 0; run < 2; ++run) {
-    EXPECT_EQ(RunOnce(kDeadline_us).logits, unknown);
+    EXPECT_EQ(RunOnce(kDeadline_us).values, unknown);
     EXPECT_TRUE(Succeeded(pipeline_->Rest()));
   }
   EXPECT_TRUE(door_.is_closed());
@@ -365,12 +365,12 @@ TEST_F(Guarantees, LastThroughAClockWhoseVariantCannotBeLoaded) {
   door_.Close();
   const RunResult result = RunOnce(kDeadline_us);
   ASSERT_TRUE(result.fallback);
-  EXPECT_EQ(result.logits, unknown);
-  EXPECT_EQ(RunOnceReadsComeAgain().logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(result.values, unknown);
+  EXPECT_EQ(RunOnceReadsComeAgain().values, DirectLogits(path_, WholeAt(4)));
   const auto changed = pipeline_->SetClock(1000000);
   ASSERT_TRUE(Succeeded(changed));
   EXPECT_TRUE(*changed);
-  EXPECT_EQ(RunOnce(kQuiet_us).logits, DirectLogits(path_, WholeAt(6)));
+  EXPECT_EQ(RunOnce(kQuiet_us).values, DirectLogits(path_, WholeAt(6)));
 }
 
 TEST_F(Guarantees, VariantsHaveTheirOwn) {

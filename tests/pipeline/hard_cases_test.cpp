@@ -40,13 +40,13 @@ TEST_F(HardCases, APlaneReadDoesNotTouchTheBaseThatIsHeld) {
     const auto second = RunTokens(*pipeline_, kTextIds, kTextTypes);
     EXPECT_EQ(faults_->injected(), 1U);
     if (second.ok()) {
-      EXPECT_EQ(second->logits, expected);
+      EXPECT_EQ(second->values, expected);
     }
     faults_->Heal();
     for (int turn = 0; turn < 2; ++turn) {
       const auto next = RunTokens(*pipeline_, kTextIds, kTextTypes);
       ASSERT_TRUE(Succeeded(next));
-      EXPECT_EQ(next->logits, expected);
+      EXPECT_EQ(next->values, expected);
     }
   }
 }
@@ -79,7 +79,7 @@ TEST_F(HardCases, ALateReadThatWasToStayHarmsNoLaterRun) {
   for (int run = 0; run < 5; ++run) {
     ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
     EXPECT_TRUE(result.degraded.empty());
-    EXPECT_EQ(result.logits, expected) << run;
+    EXPECT_EQ(result.values, expected) << run;
   }
 }
 
@@ -96,7 +96,7 @@ TEST_F(HardCases, ReadsBeforeComputingAreAsManyAsThereIsRoomFor) {
     ASSERT_TRUE(Succeeded(pipeline));
     const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
-    EXPECT_EQ(result->logits, expected) << more;
+    EXPECT_EQ(result->values, expected) << more;
     EXPECT_GT((*pipeline)->status().schedule->read_bytes, options.staging_bytes);
   }
 }
@@ -142,11 +142,11 @@ TEST_F(HardCases, APlansOwnStagingDoesNotRefuseWhatAppsChange) {
   terms.degrade_for_us = 60e6;
   RunResult result;
   ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
-  EXPECT_EQ(result.logits, before->logits);
+  EXPECT_EQ(result.values, before->values);
   ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(0)));
   const auto after = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(after));
-  EXPECT_EQ(after->logits, before->logits);
+  EXPECT_EQ(after->values, before->values);
 }
 
 TEST_F(HardCases, ATurnThatNeedsMoreMemoryThanThereIsBecomesTheFirst) {
@@ -161,7 +161,7 @@ TEST_F(HardCases, ATurnThatNeedsMoreMemoryThanThereIsBecomesTheFirst) {
   for (int turn = 0; turn < 4; ++turn) {
     const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
-    EXPECT_EQ(result->logits, Logits(WholeAt(2)));
+    EXPECT_EQ(result->values, Logits(WholeAt(2)));
     EXPECT_TRUE(result->degraded.empty());
     if (turn == 2) {
       ASSERT_TRUE(Succeeded((*pipeline)->EndTurns()));
@@ -181,7 +181,7 @@ TEST_F(HardCases, AfterAPlanThatCouldNotBeLoadedRunsAreSound) {
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<uint32_t>(i % 40);
   EXPECT_TRUE(Succeeded(RunTokens(*pipeline_, ids, Ids(ids.size(), 0))));
   ASSERT_TRUE(Succeeded(pipeline_->SetPlan(big)));
-  EXPECT_EQ(RunTokens(*pipeline_, kTextIds, kTextTypes)->logits, Logits(big));
+  EXPECT_EQ(RunTokens(*pipeline_, kTextIds, kTextTypes)->values, Logits(big));
 }
 
 TEST_F(HardCases, TheBufferOfAVariantThatStandsInCanBeResized) {

@@ -69,7 +69,7 @@ TEST_F(Interrupted, ARunEndsWhileItsReadsHang) {
   EXPECT_EQ(pipeline_->status().lane, LaneState::kTrailing) << "its reads are still in flight";
   door_.Open();
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(result_.logits, DirectLogits(path_, plan));
+  EXPECT_EQ(result_.values, DirectLogits(path_, plan));
 }
 
 TEST_F(Interrupted, TheNextRunCanBeInterruptedWhileItWaitsForReadsOfTheLast) {
@@ -79,7 +79,7 @@ TEST_F(Interrupted, TheNextRunCanBeInterruptedWhileItWaitsForReadsOfTheLast) {
   }
   door_.Open();
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(result_.logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(result_.values, DirectLogits(path_, WholeAt(4)));
 }
 
 TEST_F(Interrupted, NothingIsComputedOnceItIsRaised) {
@@ -109,7 +109,7 @@ TEST_F(Interrupted, ARunEndsBehindTheLayerAtHand) {
   EXPECT_FALSE(pipeline_->End(status).ok());
   interrupt_.Clear();
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(result_.logits, DirectLogits(path_, plan));
+  EXPECT_EQ(result_.values, DirectLogits(path_, plan));
 }
 
 TEST_F(Interrupted, AnEngagementGoesOnWhereItWas) {
@@ -123,7 +123,7 @@ TEST_F(Interrupted, AnEngagementGoesOnWhereItWas) {
   EXPECT_EQ(result_.turn, 2U);
   Plan second = plan;
   second.bits = plan.turns[1].bits;
-  EXPECT_EQ(result_.logits, DirectLogits(path_, second));
+  EXPECT_EQ(result_.values, DirectLogits(path_, second));
 }
 
 TEST_F(Interrupted, EveryCallThatWaitsForReads) {
@@ -143,7 +143,7 @@ TEST_F(Interrupted, EveryCallThatWaitsForReads) {
                          ErrorKind::kCancelled));
   door_.Open();
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(result_.logits, DirectLogits(path_, plan)) << "the old plan: its reads were waited for";
+  EXPECT_EQ(result_.values, DirectLogits(path_, plan)) << "the old plan: its reads were waited for";
 }
 
 TEST_F(Interrupted, APlanWhoseLoadingIsInterruptedLeavesTheOldOneInForce) {
@@ -164,7 +164,7 @@ TEST_F(Interrupted, APlanWhoseLoadingIsInterruptedLeavesTheOldOneInForce) {
   EXPECT_EQ(result_.turn, 2U) << "the engagement goes on";
   Plan second = old;
   second.bits = old.turns[1].bits;
-  EXPECT_EQ(result_.logits, DirectLogits(path_, second));
+  EXPECT_EQ(result_.values, DirectLogits(path_, second));
   ASSERT_TRUE(Succeeded(pipeline_->EndTurns()));
   ASSERT_TRUE(Succeeded(Run()));
   EXPECT_EQ(pipeline_->status().preload_bytes, held);
@@ -186,7 +186,7 @@ TEST_F(Interrupted, APlanWhoseLoadingFailsAndIsInterruptedLeavesTheOldOneToo) {
       FailedWith(WhileReadsHang([&] { return pipeline_->SetPlan(plan); }), ErrorKind::kCancelled));
   door_.Open();
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(result_.logits, DirectLogits(path_, WholeAt(4)));
+  EXPECT_EQ(result_.values, DirectLogits(path_, WholeAt(4)));
 }
 
 TEST_F(Interrupted, APlanThatCannotBeLoadedLeavesTheOldOneRunning) {
@@ -197,7 +197,7 @@ TEST_F(Interrupted, APlanThatCannotBeLoadedLeavesTheOldOneRunning) {
   EXPECT_TRUE(FailedWith(pipeline_->SetPlan(WithPreload(WholeAt(6), 6)), ErrorKind::kReadFailed));
   faults_->Heal();
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(result_.logits, DirectLogits(path_, old));
+  EXPECT_EQ(result_.values, DirectLogits(path_, old));
   EXPECT_EQ(pipeline_->status().preload_bytes, held);
 }
 

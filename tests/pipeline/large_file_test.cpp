@@ -30,7 +30,7 @@ Result<std::vector<float>> Logits(const std::string& path, ReadPath way) {
   STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), plan, {}));
   const std::vector<uint32_t> ids{2, 5, 7, 3};
   STI_ASSIGN_OR_RETURN(RunResult result, RunTokens(*pipeline, ids, std::vector<uint32_t>(4, 0)));
-  return result.logits;
+  return result.values;
 }
 
 // The index with everything behind the word table `shift` further on.

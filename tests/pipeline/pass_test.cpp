@@ -159,7 +159,7 @@ TEST_F(Passes, ANamedRouteIsTakenWhateverTheLength) {
   const auto logits = [&](std::optional<RouteId> route) {
     terms.route = route;
     EXPECT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
-    return result.logits;
+    return result.values;
   };
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(logits(RouteId{0}), DirectLogits(path_, plan));
@@ -190,7 +190,7 @@ TEST_F(Passes, WhatTheCallerKeepsStaysAndTheRestGoes) {
   for (const ShardAtBits& shard : keep) kept_bytes += PreloadBuffer::BytesOf(index_, shard);
   for (int run = 0; run < 3; ++run) {
     ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
-    EXPECT_EQ(result.logits, expected);
+    EXPECT_EQ(result.values, expected);
     EXPECT_EQ((*pipeline)->status().preload_bytes, kept_bytes);
   }
   for (const ScheduledPart& part : (*pipeline)->status().schedule->parts) {
@@ -199,7 +199,7 @@ TEST_F(Passes, WhatTheCallerKeepsStaysAndTheRestGoes) {
   }
   terms.keep.reset();
   ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
-  EXPECT_EQ(result.logits, expected);
+  EXPECT_EQ(result.values, expected);
   EXPECT_EQ((*pipeline)->status().preload_bytes, as_planned);
   const std::vector<ShardAtBits> none;
   terms.keep = none;

@@ -50,7 +50,7 @@ TEST_F(PipelineTest, SmallStagingChangesNoBitOfTheResult) {
     for (int turn = 0; turn < 3; ++turn) {
       const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
       ASSERT_TRUE(Succeeded(result));
-      EXPECT_EQ(result->logits, expected) << bytes;
+      EXPECT_EQ(result->values, expected) << bytes;
     }
   }
   EXPECT_GT(feasible, 3U);
@@ -92,12 +92,12 @@ TEST_F(PipelineTest, RunsAfterEachOtherDoNotTouch) {
   ASSERT_TRUE(Succeeded(first));
   const auto other = RunTokens(**pipeline, short_ids, Ids(2, 0));
   ASSERT_TRUE(Succeeded(other));
-  EXPECT_NE(other->logits, first->logits);
+  EXPECT_NE(other->values, first->values);
   const EmbeddingReads rows = PlanEmbeddingReads(index_, kTextIds, 9);
   for (int turn = 0; turn < 20; ++turn) {
     const auto again = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(again));
-    EXPECT_EQ(again->logits, first->logits);
+    EXPECT_EQ(again->values, first->values);
     EXPECT_EQ(again->bytes_read, first->bytes_read - rows.bytes) << "rows are kept, not shards";
   }
 }
@@ -157,7 +157,7 @@ TEST_F(PipelineTest, ThePlainBackendAgrees) {
   const auto plain = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(plain));
   const auto native = Logits(Mixed());
-  for (size_t i = 0; i < native.size(); ++i) EXPECT_NEAR(plain->logits[i], native[i], 1e-4);
+  for (size_t i = 0; i < native.size(); ++i) EXPECT_NEAR(plain->values[i], native[i], 1e-4);
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ class PipelineTest : public ::testing::Test {
     if (!pipeline.ok()) return {};
     const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     EXPECT_TRUE(Succeeded(result));
-    return result.ok() ? result->logits : std::vector<float>{};
+    return result.ok() ? result->values : std::vector<float>{};
   }
 
   TempFolder folder_;

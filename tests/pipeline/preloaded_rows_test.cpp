@@ -27,7 +27,7 @@ class PreloadedRows : public FaultyPipelineTest {
     const auto result = RunTokens(*pipeline_, kTextIds, kTextTypes);
     EXPECT_TRUE(Succeeded(result));
     if (!result.ok()) return 0;
-    EXPECT_EQ(result->logits, expected_);
+    EXPECT_EQ(result->values, expected_);
     return result->bytes_read;
   }
   /// Bounds the buffer to where it holds rows and so many shards exactly, and to a byte less.

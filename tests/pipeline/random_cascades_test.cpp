@@ -119,7 +119,7 @@ class RandomCascades : public RandomApp<CascadeWorld> {
       EXPECT_GE(began_us + 1e-3, ended_us);
       ended_us = began_us + run.latency_us;
       is_whole = is_whole && run.degraded.empty();
-      EXPECT_EQ(run.logits, Expected(Degraded(LevelAlone(plan(), level), run.degraded)));
+      EXPECT_EQ(run.values, Expected(Degraded(LevelAlone(plan(), level), run.degraded)));
     }
     EXPECT_EQ(report_.returned == Returned::kFinal, report_.level == CascadeLevelsOf(plan()));
     if (!is_whole) ++degraded_;
@@ -153,8 +153,8 @@ class RandomCascades : public RandomApp<CascadeWorld> {
     const double temperature = report_.level > levels.size()
                                    ? plan().cascade->temperature
                                    : levels[report_.level - 1].temperature;
-    std::vector<float> together(result_.logits.size());
-    Ensemble(Expected(before.plan), before.temperature, result_.logits, temperature,
+    std::vector<float> together(result_.values.size());
+    Ensemble(Expected(before.plan), before.temperature, result_.values, temperature,
              before.rule.ensemble_weight, together);
     return together;
   }

@@ -121,7 +121,7 @@ class RandomSequences : public RandomApp<PipelineTest> {
     const Plan& plan = pipeline_->plan();
     Plan ran{PlanOf(plan, route)};
     if (route == RouteId{} && !plan.turns.empty()) ran.bits = plan.turns[reference_->turn()].bits;
-    EXPECT_EQ(result_.logits, Expected(Degraded(ran, result_.degraded), input));
+    EXPECT_EQ(result_.values, Expected(Degraded(ran, result_.degraded), input));
     if (healthy_ && result_.degraded.empty()) ExpectAllRead(input);
   }
 

@@ -81,13 +81,13 @@ TEST_P(ReferenceTest, LogitsAndLabelsAreTheReferences) {
     ASSERT_NE(pipeline, nullptr);
     const auto result = RunTokens(*pipeline, ids, std::vector<uint32_t>(ids.size(), 0));
     ASSERT_TRUE(Succeeded(result));
-    ASSERT_EQ(result->logits.size(), expected.size());
+    ASSERT_EQ(result->values.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      const double distance = std::abs(double{result->logits[i]} - double{expected[i]});
+      const double distance = std::abs(double{result->values[i]} - double{expected[i]});
       ASSERT_LE(distance, 5e-4) << "line " << count + 1 << " label " << i;
       worst = std::max(worst, distance);
     }
-    EXPECT_EQ(ArgMax(result->logits), ArgMax(expected)) << "line " << count + 1;
+    EXPECT_EQ(ArgMax(result->values), ArgMax(expected)) << "line " << count + 1;
     ++count;
   }
   EXPECT_GT(count, 20U);

@@ -117,16 +117,16 @@ TEST_F(Rests, GiveBackWhatOnlyRunsNeed) {
     EXPECT_EQ(pipeline_->status().staging_bytes, 0);
     EXPECT_EQ(pipeline_->status().preload_bytes, held);
   }
-  EXPECT_EQ(Run().logits, before.logits);
+  EXPECT_EQ(Run().values, before.values);
   EXPECT_EQ(pipeline_->status().working_bytes, working);
   EXPECT_EQ(pipeline_->status().staging_bytes, staging);
   // A lead after a rest, and a rest that nobody waits for the end of.
   ASSERT_TRUE(Succeeded(pipeline_->Rest()));
   ASSERT_TRUE(Succeeded(pipeline_->Wake()));
-  EXPECT_EQ(Run().logits, before.logits);
+  EXPECT_EQ(Run().values, before.values);
   ASSERT_TRUE(Succeeded(pipeline_->Wake()));
   ASSERT_TRUE(Succeeded(pipeline_->Rest()));
-  EXPECT_EQ(Run().logits, before.logits);
+  EXPECT_EQ(Run().values, before.values);
 }
 
 // Arena and working memory come back with a run, whatever comes before it.

@@ -39,7 +39,7 @@ TEST_F(Turns, EachTurnComputesAtItsBitsAndHoldsWhatTheNextBeginsWith) {
         const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
         ASSERT_TRUE(Succeeded(result));
         EXPECT_EQ(result->turn, planned + 1);
-        EXPECT_EQ(result->logits, LogitsAt(plan, plan.turns[planned].bits)) << seed;
+        EXPECT_EQ(result->values, LogitsAt(plan, plan.turns[planned].bits)) << seed;
         const size_t next = std::min<size_t>(turn + 1, 3);
         EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.turns[next].preload)) << seed;
       }
@@ -69,7 +69,7 @@ TEST_F(Turns, TheSecondTurnReadsOnlyMissingPlanes) {
       EXPECT_EQ((*pipeline)->status().schedule->parts[i].kind, PartKind::kPlane4);
   }
   EXPECT_GT(of_layer_0, 0U);
-  EXPECT_EQ(second->logits, LogitsAt(plan, plan.turns[1].bits));
+  EXPECT_EQ(second->values, LogitsAt(plan, plan.turns[1].bits));
 }
 
 TEST_F(Turns, ABoundedArenaAndThreadsChangeNothing) {
@@ -85,7 +85,7 @@ TEST_F(Turns, ABoundedArenaAndThreadsChangeNothing) {
     const auto expected = RunTokens(**whole, kTextIds, kTextTypes);
     const auto seen = RunTokens(**bounded, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
-    EXPECT_EQ(seen->logits, expected->logits);
+    EXPECT_EQ(seen->values, expected->values);
     EXPECT_LE((*bounded)->status().staging_bytes, small.staging_bytes);
   }
 }
@@ -119,7 +119,7 @@ TEST_F(Turns, TheBufferIsNeverLargerThanItWasBoundedTo) {
     most = std::max(most, (*pipeline)->status().preload_bytes);
     const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
-    EXPECT_EQ(result->logits, expected) << bytes;
+    EXPECT_EQ(result->values, expected) << bytes;
     EXPECT_LE((*pipeline)->status().preload_bytes, bytes) << "after a run too";
   }
   EXPECT_GT(most, 20U * 4096) << "it grows beyond the plan's";
@@ -138,7 +138,7 @@ TEST_F(Turns, AnotherPlanBetweenInputs) {
     ASSERT_TRUE(Succeeded((*pipeline)->SetPlan(plan)));
     const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
-    EXPECT_EQ(result->logits, Logits(plan));
+    EXPECT_EQ(result->values, Logits(plan));
     EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.preload));
   }
   Plan foreign = a;
@@ -146,7 +146,7 @@ TEST_F(Turns, AnotherPlanBetweenInputs) {
   EXPECT_TRUE(FailedWith((*pipeline)->SetPlan(foreign), ErrorKind::kForeign, "layer 77"));
   const auto after = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(after));
-  EXPECT_EQ(after->logits, Logits(a)) << "the plan before stays in force";
+  EXPECT_EQ(after->values, Logits(a)) << "the plan before stays in force";
 }
 
 TEST_F(Turns, ALazyPipelineLoadsInOrderOfNeedAndAnswersTheSame) {
@@ -158,7 +158,7 @@ TEST_F(Turns, ALazyPipelineLoadsInOrderOfNeedAndAnswersTheSame) {
   EXPECT_EQ((*pipeline)->status().preload_bytes, 0U);
   const auto first = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(first));
-  EXPECT_EQ(first->logits, Logits(plan));
+  EXPECT_EQ(first->values, Logits(plan));
   const LoadSchedule cold = (*(*pipeline)->status().schedule);
   size_t parameters = 0;
   for (const ScheduledPart& part : cold.parts) {
@@ -170,7 +170,7 @@ TEST_F(Turns, ALazyPipelineLoadsInOrderOfNeedAndAnswersTheSame) {
   EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.preload));
   const auto second = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(second));
-  EXPECT_EQ(second->logits, first->logits);
+  EXPECT_EQ(second->values, first->values);
   EXPECT_LT(second->bytes_read, first->bytes_read);
   ASSERT_TRUE(Succeeded((*pipeline)->LoadAhead()));
 }
@@ -195,7 +195,7 @@ TEST_F(Turns, WokenRunsAnswerTheSame) {
     const auto result = other ? RunTokens(**pipeline, short_ids, Ids(3, 0))
                               : RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
-    EXPECT_EQ(result->logits, other ? expected_short->logits : expected->logits);
+    EXPECT_EQ(result->values, other ? expected_short->values : expected->values);
   }
 }
 
