@@ -148,6 +148,8 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
 
 Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckRunOptions(tool.app(), options));
+  if (options.format != VectorFormat::kText && isatty(STDOUT_FILENO) != 0)
+    return UsageError("--format writes bytes, which a terminal does not show; give it a file");
   STI_RETURN_IF_ERROR(TakeInstructionsOption(options.instructions));
   if (!options.models.empty()) return ServeSeveral(options, tool);
   const Output trace{"--trace", options.trace};
@@ -162,8 +164,6 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_ASSIGN_OR_RETURN(const OpenedSession session, OpenSession(options, tool));
   STI_ASSIGN_OR_RETURN(Adjuster adjuster, Adjuster::Make(*session, options, tool));
   if (!options.eval.empty()) return Evaluate(*session, options, tool, adjuster);
-  if (options.format != VectorFormat::kText && isatty(STDOUT_FILENO) != 0)
-    return UsageError("--format writes bytes, which a terminal does not show; give it a file");
   if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {
     tool.Say("ready; type a line, end with Ctrl-D");
   }

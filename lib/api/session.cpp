@@ -20,6 +20,13 @@
 namespace sti {
 namespace {
 
+/// Returns the content of an answer as what the head gives; the memory of one before is used again.
+template <typename T>
+T& ContentAs(Answer* answer) {
+  T* content = std::get_if<T>(&answer->content);
+  return content != nullptr ? *content : answer->content.emplace<T>();
+}
+
 /// Returns whether inputs of a plan are computed by several submodels or at several bits.
 bool MixesVectors(const Plan& plan) {
   const auto is_another = [&](const PlanCore& variant) {
@@ -249,8 +256,7 @@ Status Session::Run(const Encoding& encoding, Clock::time_point taken, Answer* a
 }
 
 void Session::Score(Answer* answer) const {
-  if (!std::holds_alternative<LabelScores>(answer->content)) answer->content = LabelScores();
-  auto& said = std::get<LabelScores>(answer->content);
+  auto& said = ContentAs<LabelScores>(answer);
   said.scores = answer->ranking();
   said.label = ArgMax(said.scores);
   if (!answer->is_together()) Probabilities(info().problem, said.scores);
@@ -258,8 +264,7 @@ void Session::Score(Answer* answer) const {
 }
 
 void Session::Embed(Answer* answer) const {
-  if (!std::holds_alternative<Embedding>(answer->content)) answer->content = Embedding();
-  auto& said = std::get<Embedding>(answer->content);
+  auto& said = ContentAs<Embedding>(answer);
   said.values = answer->run.values;
   if (!dimensions_ || *dimensions_ == said.values.size()) return;
   said.values.resize(*dimensions_);

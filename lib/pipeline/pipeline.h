@@ -3,9 +3,9 @@
 // plan, one for each variant and one for each cascade level before the last, which is the plan
 // itself; routes share the preload buffer, the arena and the working memory.
 //
-// What becomes of the buffer from input to input, in the turns of an engagement, in the levels of a
-// cascade, while reads hang and when another plan comes, is told in docs/guide/pipeline.md, "Turns"
-// to "Drift, and another plan". A call below says what it promises of that.
+// The guide (docs/guide/pipeline.md, "Turns" to "Drift, and another plan") tells what becomes of
+// the buffer from input to input: in the turns of an engagement, in the levels of a cascade, while
+// reads hang, and when another plan comes. A call below says what it promises of that.
 //
 // PipelineCore, behind it, does the work.
 #pragma once

@@ -217,19 +217,15 @@ Status ValidateRequest(const PlanRequest& request) {
 
 Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
   if (info.has_labels()) return {};
+  const std::string why =
+      "the model embeds texts, and vectors of two submodels or fidelities do not compare";
+  if (!request.further_lengths.empty() || request.clocks.size() > 1)
+    return UsageError(why + "; ask for one length and clock");
   const char* part = request.guarantee()            ? "guarantee"
                      : request.cascade() != nullptr ? "cascade"
                      : request.turns() != nullptr   ? "turns"
                                                     : nullptr;
-  if (!request.further_lengths.empty() || request.clocks.size() > 1) {
-    return UsageError(
-        "the model embeds texts, and vectors of two submodels or fidelities do not compare; ask "
-        "for one length and clock");
-  }
-  if (part == nullptr) return {};
-  return Unreasonable(
-      "the model embeds texts, and vectors of two submodels or fidelities do not compare", kDrop,
-      part);
+  return part == nullptr ? Status() : Unreasonable(why, kDrop, part);
 }
 
 Result<CheckedInput> CheckedInput::Make(const PlanInput& input) {
