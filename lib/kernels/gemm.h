@@ -6,6 +6,14 @@
 
 namespace sti {
 
+/// Rows of activations: [rows, ins], row r at data + r * stride.
+struct RowsRef {
+  const float* data = nullptr;
+  size_t stride = 0;
+  uint32_t rows = 0;
+  uint32_t ins = 0;
+};
+
 /// Columns of a right-hand matrix: [ins, width <= 16], row k at data + k * stride. Sixteen floats
 /// from each row's start are readable; those past the width may hold anything.
 struct PanelRef {

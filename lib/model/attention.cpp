@@ -8,6 +8,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/lowp_attention.h"
+#include "shard/weight_order.h"
 #include "model/batch.h"
 
 namespace sti {

@@ -10,6 +10,8 @@
 #include "base/checked.h"
 #include "base/half.h"
 #include "kernels/gemm.h"
+#include "kernels/lowp/attention_parts.h"
+#include "kernels/lowp/panels.h"
 #include "kernels/lowp/targets.h"
 
 namespace sti {
@@ -107,6 +109,11 @@ void SoftmaxPacked(float* row, uint32_t count) {
     const uint16_t half = i < count ? FloatToBFloat(row[i] / sum) : 0;
     std::memcpy(halves + size_t{2} * i, &half, sizeof(half));
   }
+}
+
+uint64_t PackedHeadFloats(uint32_t tokens, uint32_t head_dim) {
+  return PackedKeyDwords(tokens, head_dim) + PackedValueDwords(tokens, head_dim) +
+         kPackedQueries * (PackedStride(kBf16, head_dim) + RoundUp(tokens, kPanelWidth));
 }
 
 void AttendPacked(const PackedHead& head, float* scratch) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/fp32/fused.h"
+#include "kernels/gemm.h"
 #include "shard/view.h"
 #include "shard/weight_order.h"
 #include "types/kernel.h"
@@ -25,14 +26,6 @@ constexpr uint32_t PackedSteps(ComputeType type, uint32_t ins) {
 constexpr size_t PackedStride(ComputeType type, uint32_t ins) {
   return (size_t{PackedSteps(type, ins)} + 15) / 16 * 16 + 16;
 }
-
-/// Activations as they come: [rows, ins].
-struct RowsRef {
-  const float* data = nullptr;
-  size_t stride = 0;
-  uint32_t rows = 0;
-  uint32_t ins = 0;
-};
 
 /// Packed activations. 8-bit rows stand for whole multiples of their scale.
 struct PackedRows {
