@@ -49,6 +49,14 @@ Result<int> Verify(const Tool& tool, ContainerFile& file) {
       .Fix(Remedy::kCopyModelAgain);
 }
 
+// Adds the bytes [first, behind the last] of each token, of its text.
+void AddOffsets(const Encoding& encoding, Json& json) {
+  json["offsets"] = Json::array();
+  for (const ByteRange& bytes : encoding.offsets)
+    json["offsets"].push_back({bytes.begin, bytes.end});
+  if (encoding.second_begin) json["second_begin"] = *encoding.second_begin;
+}
+
 // Lines in, one object a line out, so that ids can be compared with any other tokenizer's.
 Result<int> Tokenize(const InspectOptions& options, ContainerFile& file) {
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
@@ -70,6 +78,7 @@ Result<int> Tokenize(const InspectOptions& options, ContainerFile& file) {
     if (pair) printer.AddText("pair", *pair);
     Json json{{"ids", encoding.ids}};
     if (pair) json["types"] = encoding.types;
+    if (options.offsets) AddOffsets(encoding, json);
     printer.Add(json);
     printer.End();
     if (std::fflush(stdout) != 0) break;

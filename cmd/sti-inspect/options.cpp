@@ -22,10 +22,12 @@ void AddInspectOptions(CLI::App& app, InspectOptions& options) {
       ->group(kMostUsed);
   app.add_flag("--pairs", options.pairs, "with --tokenize: a tab separates two sentences")
       ->group(kMostUsed);
+  app.add_flag("--offsets", options.offsets,
+               "with --tokenize: the bytes of its text that each token stands for");
 }
 
 Status CheckInspectOptions(const CLI::App& app, const InspectOptions& options) {
-  STI_RETURN_IF_ERROR(RequireOption(app, {"--pairs"}, "--tokenize"));
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--pairs", "--offsets"}, "--tokenize"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--verify", {"--tokenize", "--export", "--output"},
                                    "it reads a file and does no more with it"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--tokenize", {"--export", "--output"}, "it writes lines"));

@@ -12,6 +12,7 @@ struct InspectOptions {
   bool verify = false;
   bool tokenize = false;
   bool pairs = false;
+  bool offsets = false;
   uint32_t export_bits = 0;  ///< 0: no export
   std::string output;
 };

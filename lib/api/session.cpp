@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -53,6 +54,15 @@ Status CheckHead(const SessionOptions& options, const ModelInfo& info) {
   if (*options.dimensions >= 1 && *options.dimensions <= info.head_values()) return {};
   return UsageError("the model's embeddings have " + std::to_string(info.head_values()) +
                     " dimensions, of which at least 1 is taken");
+}
+
+/// Counts the bytes of a first text without the prefix in front of it.
+void LeavePrefixOut(uint64_t prefix_bytes, Encoding* encoding) {
+  const size_t end = encoding->second_begin.value_or(static_cast<uint32_t>(encoding->ids.size()));
+  for (ByteRange& bytes : std::span(encoding->offsets).first(end)) {
+    bytes = RangeOf(bytes.begin - std::min<uint64_t>(bytes.begin, prefix_bytes),
+                    bytes.end - std::min<uint64_t>(bytes.end, prefix_bytes));
+  }
 }
 
 Status CheckLate(Late late, const Plan& plan) {
@@ -212,7 +222,9 @@ Result<Encoding> Session::Encode(std::string_view text,
     return DataError("the model takes no pairs");
   }
   if (prefix_.empty()) return tokenizer_->Encode(text, pair, status().max_length);
-  return tokenizer_->Encode(prefix_ + std::string(text), pair, status().max_length);
+  Encoding encoding = tokenizer_->Encode(prefix_ + std::string(text), pair, status().max_length);
+  LeavePrefixOut(prefix_.size(), &encoding);
+  return encoding;
 }
 
 Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {

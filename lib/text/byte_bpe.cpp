@@ -140,6 +140,60 @@ class WordWalker {
   bool alone_ = true;                ///< no white space stands before it in its run
 };
 
+/// Tells of pieces, one after another, where in the text their bytes came from.
+class PiecePlaces {
+ public:
+  /// `spaced`: as if a space stood before the text, in the place of its first character.
+  PiecePlaces(std::string_view text, bool add_prefix_space, bool spaced)
+      : size_(text.size()), rest_(text), add_prefix_space_(add_prefix_space) {
+    if (!spaced) return;
+    Advance();
+    rest_ = text;
+    left_ = 1;
+  }
+
+  /// Goes on behind the next piece, which has these bytes, at least one. Returns the bytes of the
+  /// text that it stands for, without the spaces at its ends. One space that begins the text stays
+  /// where one would have been added.
+  ByteRange Take(std::string_view piece) {
+    const uint64_t begin = TakeWhole(piece.size());
+    const uint64_t end = rest_.size() == size_ ? 0 : end_;  // 0: the added space alone
+    size_t before = std::min(piece.find_first_not_of(' '), piece.size());
+    const size_t behind = piece.size() - (piece.find_last_not_of(' ') + 1);
+    if (before == 1 && add_prefix_space_ && begin == 0) before = 0;
+    const uint64_t said = std::min(begin + before, end);
+    return RangeOf(said, std::max(said, end - std::min<uint64_t>(behind, end)));
+  }
+
+ private:
+  // Returns where the character begins that the first of the bytes is of.
+  uint64_t TakeWhole(size_t bytes) {
+    if (left_ == 0) Advance();
+    const uint64_t begin = begin_;
+    while (bytes > left_) {
+      bytes -= left_;
+      Advance();
+    }
+    left_ -= bytes;
+    return begin;
+  }
+
+  // Words have as many bytes as the text and its added space, and U+FFFD for what is not UTF-8.
+  void Advance() {
+    begin_ = size_ - rest_.size();
+    const char32_t code = TakeCodePoint(&rest_);
+    end_ = size_ - rest_.size();
+    left_ = code == 0xFFFD ? 3 : end_ - begin_;
+  }
+
+  uint64_t size_;
+  std::string_view rest_;  ///< behind the character at hand
+  bool add_prefix_space_;
+  uint64_t begin_ = 0;  ///< of the character at hand
+  uint64_t end_ = 0;
+  size_t left_ = 0;  ///< of its bytes, those that no piece had
+};
+
 uint64_t HashOf(uint32_t left, uint32_t right) {
   uint64_t mixed = (uint64_t{left} << 32 | right) * 0x9E3779B97F4A7C15u;
   return mixed ^ (mixed >> 32);
@@ -152,15 +206,16 @@ class WordJoiner {
   static constexpr uint64_t kMostLooks = 16;  ///< for each byte of a stretch
 
  public:
-  explicit WordJoiner(const ByteBpe& bpe) : bpe_(bpe) {}
+  WordJoiner(const ByteBpe& bpe, const PiecePlaces& places, PieceList* pieces)
+      : bpe_(bpe), places_(places), pieces_(*pieces) {}
 
   /// Joins a word, or the last stretch of one.
-  void Join(std::string_view word, PieceList* pieces) {
+  void Join(std::string_view word) {
     Begin(word);
     last_ = kEmpty;  // nothing follows
     while (!candidates_.empty()) ApplyBest();
-    AddPieces(pieces);
-    pieces->EndWord();
+    AddPieces();
+    pieces_.EndWord();
   }
 
   /// Joins a stretch of a word of which more follows, and adds the pieces that are the same
@@ -173,10 +228,9 @@ class WordJoiner {
   /// from then on, and so may be the one before it. What is not open is thus joined as in the whole
   /// word, step by step; and as no symbol of the whole word reaches over the place where `open_`
   /// ends up, the rest of the word is joined as if it began there.
-  size_t JoinOpen(std::string_view stretch, PieceList* pieces) {
+  size_t JoinOpen(std::string_view stretch) {
     ChainMerges();
     Begin(stretch);
-    stretch_ = stretch;
     looks_left_ = stretch.size() * kMostLooks;
     ExpectJoins();
     while (!candidates_.empty()) {
@@ -184,7 +238,7 @@ class WordJoiner {
       ApplyBest();
     }
     Open(kEmpty);
-    AddPieces(pieces);
+    AddPieces();
     return open_;
   }
 
@@ -195,15 +249,16 @@ class WordJoiner {
     uint32_t next;
   };
 
-  void Begin(std::string_view word) {
+  void Begin(std::string_view stretch) {
     symbols_.clear();
     candidates_.clear();
-    const auto size = static_cast<uint32_t>(word.size());
+    stretch_ = stretch;
+    const auto size = static_cast<uint32_t>(stretch.size());
     open_ = size;
     last_ = size > 0 ? size - 1 : kEmpty;
     symbols_.reserve(size);
     for (uint32_t i = 0; i < size; ++i) {
-      const uint32_t id = bpe_.byte_ids_[static_cast<uint8_t>(word[i])];
+      const uint32_t id = bpe_.byte_ids_[static_cast<uint8_t>(stretch[i])];
       symbols_.push_back({id, i > 0 ? i - 1 : kEmpty, i + 1 < size ? i + 1 : kEmpty});
     }
     for (uint32_t i = 0; i + 1 < size; ++i) AddCandidate(i);
@@ -263,8 +318,11 @@ class WordJoiner {
     return at == stretch_.size() || symbols_[at].id != kEmpty;
   }
 
-  void AddPieces(PieceList* pieces) const {
-    for (uint32_t at = 0; at < open_; at = symbols_[at].next) pieces->Add(symbols_[at].id);
+  void AddPieces() {
+    for (uint32_t at = 0; at < open_; at = symbols_[at].next) {
+      const size_t end = std::min<size_t>(symbols_[at].next, stretch_.size());
+      pieces_.Add(symbols_[at].id, places_.Take(stretch_.substr(at, end - at)));
+    }
   }
 
   void ApplyBest() {
@@ -296,11 +354,13 @@ class WordJoiner {
   }
 
   const ByteBpe& bpe_;
+  PiecePlaces places_;
+  PieceList& pieces_;
   std::vector<Symbol> symbols_;
   std::vector<uint64_t> candidates_;  ///< a heap, the least in front
   uint32_t open_ = 0;                 ///< where the symbols begin that are not known; they stay
   uint32_t last_ = kEmpty;            ///< the symbol that ends there, if any
-  std::string_view stretch_;          ///< of which more follows
+  std::string_view stretch_;          ///< or the word, that is joined
   uint64_t looks_left_ = 0;           ///< at bytes of tokens that may follow
   uint32_t join_ = kEmpty;  ///< the least merge that may join what follows to `last_`, or less
   /// By token the least merge that has it on its left, and by merge the next one with the same.
@@ -311,19 +371,20 @@ class WordJoiner {
 /// The words of one text, joined one after another.
 class ByteBpeCutter : public TextCutter {
  public:
-  ByteBpeCutter(const ByteBpe& bpe, std::string_view text, bool spaced, PieceList* pieces)
-      : words_(text, spaced), joiner_(bpe), pieces_(*pieces) {}
+  ByteBpeCutter(const ByteBpe& bpe, const WordWalker& words, const PiecePlaces& places,
+                PieceList* pieces)
+      : words_(words), joiner_(bpe, places, pieces), pieces_(*pieces) {}
 
   bool Step() override {
     const uint64_t before = pieces_.count();
     while (!words_.ended() && pieces_.count() == before) {
       if (words_.Take(most_, &word_)) {
-        joiner_.Join(word_, &pieces_);
+        joiner_.Join(word_);
         word_.clear();
         most_ = ByteBpe::kStretchBytes;
         continue;
       }
-      const size_t known = joiner_.JoinOpen(word_, &pieces_);
+      const size_t known = joiner_.JoinOpen(word_);
       word_.erase(0, known);
       // The steps of a stretch pay for themselves where half of it is known.
       if (known < most_ / 2) most_ *= 2;
@@ -424,7 +485,8 @@ std::optional<uint32_t> ByteBpe::RankOf(uint32_t left, uint32_t right) const {
 
 std::unique_ptr<TextCutter> ByteBpe::Cut(std::string_view text, PieceList* pieces) const {
   const bool spaced = add_prefix_space_ && !text.empty() && text.front() != ' ';
-  return std::make_unique<ByteBpeCutter>(*this, text, spaced, pieces);
+  return std::make_unique<ByteBpeCutter>(*this, WordWalker(text, spaced),
+                                         PiecePlaces(text, add_prefix_space_, spaced), pieces);
 }
 
 }  // namespace sti

@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "types/byte_range.h"
+
 namespace sti {
 
 /// Cuts one text, whose pieces go to a list that the cutter was made with. Both the text and the
@@ -30,8 +32,15 @@ class TextCutter {
   TextCutter() = default;
 };
 
-/// Collects the pieces of one text, word by word, with the word of each, counted from 0: the first
-/// `limit` of them, or the last, and how many there would be. Memory is that of `limit` pieces.
+/// A piece of a text. Plain data.
+struct Piece {
+  uint32_t id = 0;       ///< the token
+  uint32_t word = 0;     ///< counted from 0 in its text
+  ByteRange bytes = {};  ///< of the text that it stands for (Encoding::offsets)
+};
+
+/// Collects the pieces of one text, word by word: the first `limit` of them, or the last, and how
+/// many there would be. Memory is that of `limit` pieces.
 class PieceList {
  public:
   enum class Keeps : uint8_t { kBegin, kEnd };
@@ -40,39 +49,35 @@ class PieceList {
   /// Says that the pieces from here on are of the next word.
   void EndWord() { ++word_; }
 
-  void Add(uint32_t id) {
+  void Add(uint32_t id, ByteRange bytes) {
     const uint64_t at = count_++;
     if (at < limit_) {
-      ids_.push_back(id);
-      words_.push_back(word_);
+      pieces_.push_back({id, word_, bytes});
     } else if (keeps_ == Keeps::kEnd && limit_ > 0) {
-      ids_[at % limit_] = id;
-      words_[at % limit_] = word_;
+      pieces_[at % limit_] = {id, word_, bytes};
     }
   }
 
   /// Puts the pieces that are kept in order, once all were added.
   void Finish() {
     if (keeps_ != Keeps::kEnd || count_ <= limit_ || limit_ == 0) return;
-    const auto first = static_cast<std::ptrdiff_t>(count_ % limit_);
-    std::rotate(ids_.begin(), ids_.begin() + first, ids_.end());
-    std::rotate(words_.begin(), words_.begin() + first, words_.end());
+    std::rotate(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(count_ % limit_),
+                pieces_.end());
   }
 
   [[nodiscard]] uint64_t count() const { return count_; }
   [[nodiscard]] bool full() const { return count_ > limit_; }  ///< some did not fit
   /// Returns whether no further piece changes what is kept, nor whether some did not fit.
   [[nodiscard]] bool done() const { return full() && keeps_ == Keeps::kBegin; }
-  [[nodiscard]] const std::vector<uint32_t>& ids() const { return ids_; }
-  [[nodiscard]] const std::vector<uint32_t>& words() const { return words_; }  ///< [ids]
+  /// Returns the pieces that are kept.
+  [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
 
  private:
   uint64_t limit_;
   Keeps keeps_;
   uint64_t count_ = 0;
   uint32_t word_ = 0;
-  std::vector<uint32_t> ids_;
-  std::vector<uint32_t> words_;
+  std::vector<Piece> pieces_;
 };
 
 /// How many pieces of each text stay.

@@ -1,5 +1,6 @@
 #include "text/tokenizer.h"
 
+#include <span>
 #include <utility>
 
 #include "text/text_cutter.h"
@@ -12,18 +13,23 @@ namespace {
 void AppendControl(uint32_t id, Encoding* encoding) {
   encoding->ids.push_back(id);
   encoding->words.push_back(kNoWord);
+  encoding->offsets.emplace_back();
 }
 
 /// Appends `count` pieces from `first` on, with words numbered from `word` on. Returns the number
 /// of the word behind them.
-uint32_t Append(const PieceList& pieces, uint64_t first, uint64_t count, uint32_t word,
+uint32_t Append(const PieceList& list, uint64_t first, uint64_t count, uint32_t word,
                 Encoding* encoding) {
   if (count == 0) return word;
-  const auto begin = pieces.ids().begin() + static_cast<std::ptrdiff_t>(first);
-  encoding->ids.insert(encoding->ids.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
-  const uint32_t from = pieces.words()[first];
-  for (uint64_t i = 0; i < count; ++i) {
-    encoding->words.push_back(word + pieces.words()[first + i] - from);
+  const std::span<const Piece> pieces = std::span(list.pieces()).subspan(first, count);
+  const size_t tokens = encoding->ids.size() + count + 1;  // and a control token
+  encoding->ids.reserve(tokens);
+  encoding->words.reserve(tokens);
+  encoding->offsets.reserve(tokens);
+  for (const Piece& piece : pieces) {
+    encoding->ids.push_back(piece.id);
+    encoding->words.push_back(word + piece.word - pieces.front().word);
+    encoding->offsets.push_back(piece.bytes);
   }
   return encoding->words.back() + 1;
 }
@@ -69,7 +75,7 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
     while (!first.done() && first_cutter->Step()) {
     }
     first.Finish();
-    Append(first, 0, first.ids().size(), 0, &encoding);
+    Append(first, 0, first.pieces().size(), 0, &encoding);
     AppendControl(info_.sep_id, &encoding);
     encoding.types.resize(encoding.ids.size(), 0);
     encoding.truncated = first.full();
@@ -82,13 +88,14 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   first.Finish();
   second.Finish();
   // A list holds the begin of its text or its end, and of these as much stays.
-  const auto skipped = [&](const PieceList& pieces, uint64_t kept) {
-    return info_.cuts_begin ? pieces.ids().size() - kept : 0;
+  const auto skipped = [&](const PieceList& list, uint64_t kept) {
+    return info_.cuts_begin ? list.pieces().size() - kept : 0;
   };
   const uint32_t words = Append(first, skipped(first, cut.first), cut.first, 0, &encoding);
   AppendControl(info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), 0);
   if (doubled) AppendControl(info_.sep_id, &encoding);
+  encoding.second_begin = static_cast<uint32_t>(encoding.ids.size());
   Append(second, skipped(second, cut.second), cut.second, words, &encoding);
   AppendControl(info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), info_.second_type);

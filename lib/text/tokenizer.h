@@ -12,6 +12,7 @@
 #include "text/byte_bpe.h"
 #include "text/text_cutter.h"
 #include "text/vocabulary.h"
+#include "types/byte_range.h"
 #include "types/model_info.h"
 
 namespace sti {
@@ -45,6 +46,20 @@ struct Encoding {
   /// for control tokens. Words are what the tokenizer splits into pieces: a punctuation mark is one
   /// of WordPiece's. Empty where the ids are of no text.
   std::vector<uint32_t> words;
+  /// As many as ids: the bytes that each stands for, of the first text or of the second, as the
+  /// caller gave them. They are whole code points: where a tokenizer splits one, all its tokens
+  /// have the whole of it. Both ends rise from token to token of a text, or stay. Control tokens
+  /// have an empty range, and so have byte-level BPE's tokens of nothing but spaces: spaces around
+  /// what a token says are not in its range. Empty where the ids are of no text.
+  ///
+  /// These are the offsets of Hugging Face's fast tokenizers, in bytes, with two exceptions. Of
+  /// combining marks that are no accents (U+302E) and change places each keeps bytes of its own.
+  /// And the one space that byte-level BPE with `add_prefix_space` leaves in the range of the first
+  /// token, as there, is that of the text's first token alone, also where the begin is cut.
+  std::vector<ByteRange> offsets;
+  /// The first token of the second text, or the control token behind it where none is left of it;
+  /// those before are of the first. Nothing: there is one text.
+  std::optional<uint32_t> second_begin;
   bool truncated = false;  ///< some of the text did not fit
 };
 

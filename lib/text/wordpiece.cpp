@@ -14,6 +14,48 @@
 namespace sti {
 namespace {
 
+/// Bytes of the text from `begin` to `end`.
+struct Source {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+/// The bytes of the text that a word came of. Most words came byte by byte of bytes in a row, so
+/// that only where they begin is kept; of others there is the code point that each byte came of.
+class WordPlaces {
+ public:
+  void Clear() {
+    size_ = 0;
+    sources_.clear();
+  }
+  /// Says that the next `bytes` bytes of the word came of `source`.
+  void Add(size_t bytes, Source source) {
+    if (size_ == 0) begin_ = source.begin;
+    const bool in_row = source.begin == begin_ + size_ && source.end == source.begin + bytes;
+    if (!in_row || !sources_.empty()) AddApart(bytes, source);
+    size_ += bytes;
+  }
+  /// Returns what the bytes `begin` to `end` of the word came of, which are whole code points and
+  /// one at least.
+  [[nodiscard]] Source Of(size_t begin, size_t end) const {
+    if (sources_.empty()) return {begin_ + begin, begin_ + end};
+    return {sources_[begin].begin, sources_[end - 1].end};
+  }
+
+ private:
+  // A byte of those in a row may stand for itself: pieces end with code points.
+  void AddApart(size_t bytes, Source source) {
+    if (sources_.empty()) {
+      for (size_t i = 0; i < size_; ++i) sources_.push_back({begin_ + i, begin_ + i + 1});
+    }
+    sources_.resize(size_ + bytes, source);
+  }
+
+  uint64_t begin_ = 0;
+  size_t size_ = 0;              ///< bytes of the word
+  std::vector<Source> sources_;  ///< [bytes of the word], or empty: they are in a row
+};
+
 /// Cuts words into the longest pieces there are.
 class PieceFinder {
  public:
@@ -21,19 +63,21 @@ class PieceFinder {
       : vocabulary_(vocabulary), unknown_id_(unknown_id), found_(*pieces) {}
 
   /// `word` is UTF-8, not empty, at most kMaxWordChars code points.
-  void AddWord(const std::string& word) {
+  void AddWord(const std::string& word, const WordPlaces& places) {
     pieces_.clear();
     size_t begin = 0;
     while (begin < word.size()) {
       const size_t end = AddLongest(word, begin);
-      if (end == begin) return AddUnknown();
+      if (end == begin) return AddUnknown(places.Of(0, word.size()));
+      const Source source = places.Of(begin, end);
+      pieces_.back().bytes = RangeOf(source.begin, source.end);
       begin = end;
     }
-    for (const uint32_t id : pieces_) found_.Add(id);
+    for (const Piece& piece : pieces_) found_.Add(piece.id, piece.bytes);
     found_.EndWord();
   }
-  void AddUnknown() {
-    found_.Add(unknown_id_);
+  void AddUnknown(Source word) {
+    found_.Add(unknown_id_, RangeOf(word.begin, word.end));
     found_.EndWord();
   }
 
@@ -45,7 +89,7 @@ class PieceFinder {
     key_.append(word, begin);
     while (key_.size() > prefix) {
       if (const auto id = vocabulary_.Find(key_)) {
-        pieces_.push_back(*id);
+        pieces_.push_back({.id = *id});
         return begin + key_.size() - prefix;
       }
       while (key_.size() > prefix && (key_.back() & 0xC0) == 0x80) key_.pop_back();
@@ -57,7 +101,7 @@ class PieceFinder {
   const Vocabulary& vocabulary_;
   const uint32_t unknown_id_;
   PieceList& found_;
-  std::vector<uint32_t> pieces_;  ///< of the word at hand
+  std::vector<Piece> pieces_;  ///< of the word at hand
   std::string key_;
 };
 
@@ -72,48 +116,58 @@ class WordSplitter {
  public:
   explicit WordSplitter(PieceFinder* pieces) : pieces_(*pieces) {}
 
-  void Add(char32_t code) {
+  /// Adds a code point, which came of the bytes `source`.
+  void Add(char32_t code, Source source) {
     if (IsWhiteSpace(code)) return EndWord();
     if (IsPunctuation(code)) {
       EndWord();
-      Append(code);
+      Append(code, source);
       return EndWord();
     }
-    Append(code);
+    Append(code, source);
   }
 
-  /// Returns how many bytes at the front of `text`, which is not normalised yet, change nothing: in
-  /// a word that is too long letters and digits, between words spaces. So a line of a mebibyte that
-  /// is one word, or nothing but spaces, costs little more than reading it.
-  [[nodiscard]] size_t Skip(std::string_view text) const {
+  /// Passes over the bytes at the front of `text`, which is not normalised yet and begins at `at`,
+  /// that change nothing: in a word that is too long letters and digits, between words spaces. So a
+  /// line of a mebibyte that is one word, or nothing but spaces, costs little more than reading it.
+  /// Returns how many they are.
+  size_t Skip(std::string_view text, uint64_t at) {
     const bool in_word = chars_ > WordPiece::kMaxWordChars;
     if (!in_word && chars_ > 0) return 0;
     size_t count = 0;
     while (count < text.size() && (in_word ? IsAlphanumeric(text[count]) : text[count] == ' ')) {
       ++count;
     }
+    if (count > 0) end_ = at + count;
     return count;
   }
 
   void EndWord() {
     if (chars_ > WordPiece::kMaxWordChars) {
-      pieces_.AddUnknown();
+      pieces_.AddUnknown({places_.Of(0, 1).begin, end_});
     } else if (chars_ > 0) {
-      pieces_.AddWord(word_);
+      pieces_.AddWord(word_, places_);
     }
     word_.clear();
+    places_.Clear();
     chars_ = 0;
   }
 
  private:
   // The text of a word that is too long no longer matters.
-  void Append(char32_t code) {
-    if (++chars_ <= WordPiece::kMaxWordChars) AppendUtf8(code, &word_);
+  void Append(char32_t code, Source source) {
+    end_ = source.end;
+    if (++chars_ > WordPiece::kMaxWordChars) return;
+    const size_t before = word_.size();
+    AppendUtf8(code, &word_);
+    places_.Add(word_.size() - before, source);
   }
 
   PieceFinder& pieces_;
   std::string word_;
+  WordPlaces places_;
   uint64_t chars_ = 0;
+  uint64_t end_ = 0;  ///< of the bytes that the word came of, where it is too long
 };
 
 /// Cleans, decomposes, strips and lowers.
@@ -121,18 +175,18 @@ class Normalizer {
  public:
   Normalizer(const TokenizerInfo& info, WordSplitter* words) : info_(info), words_(*words) {}
 
-  void Add(char32_t code) {
+  void Add(char32_t code, Source source) {
     if (code == 0 || code == 0xFFFD || IsControl(code)) return;
-    if (IsWhiteSpace(code)) return AddCleaned(' ');
-    if (!info_.split_chinese || !IsIdeograph(code)) return AddCleaned(code);
-    AddCleaned(' ');
-    AddCleaned(code);
-    AddCleaned(' ');
+    if (IsWhiteSpace(code)) return AddCleaned(' ', source);
+    if (!info_.split_chinese || !IsIdeograph(code)) return AddCleaned(code, source);
+    AddCleaned(' ', source);
+    AddCleaned(code, source);
+    AddCleaned(' ', source);
   }
 
   /// As WordSplitter::Skip; marks that still have to find their place come before what follows.
-  [[nodiscard]] size_t Skip(std::string_view text) const {
-    return marks_.empty() ? words_.Skip(text) : 0;
+  size_t Skip(std::string_view text, uint64_t at) {
+    return marks_.empty() ? words_.Skip(text, at) : 0;
   }
 
   void Finish() {
@@ -141,38 +195,51 @@ class Normalizer {
   }
 
  private:
-  void AddCleaned(char32_t code) {
-    if (!info_.strip_accents) return AddStripped(code);
-    for (const char32_t part : Decompose(code)) AddDecomposed(part);
+  struct Mark {
+    uint32_t order = 0;  ///< the combining class
+    char32_t code = 0;
+  };
+
+  void AddCleaned(char32_t code, Source source) {
+    if (!info_.strip_accents) return AddStripped(code, source);
+    for (const char32_t part : Decompose(code)) AddDecomposed(part, source);
   }
 
   // Canonical order: marks between two starters stand by rising class. Those that get stripped
   // need no place in that order.
-  void AddDecomposed(char32_t code) {
+  void AddDecomposed(char32_t code, Source source) {
     const uint32_t order = CombiningClass(code);
     if (order == 0) FlushMarks();
     if (IsNonspacingMark(code)) return;
-    if (order == 0) return AddStripped(code);
-    // More marks than a word may have characters make it unknown, whichever they are.
-    if (marks_.size() <= WordPiece::kMaxWordChars) marks_.emplace_back(order, code);
+    if (order == 0) return AddStripped(code, source);
+    // More marks than a word may have characters make it unknown, whichever they are. Of those
+    // that have no place the last one ends the word.
+    if (marks_.size() <= WordPiece::kMaxWordChars) {
+      marks_.push_back({order, code});
+      mark_sources_.push_back(source);
+    }
+    mark_sources_.back() = source;
   }
 
+  // Marks change places, but the bytes that they came of do not: ranges of tokens rise.
   void FlushMarks() {
     if (marks_.empty()) return;
     std::stable_sort(marks_.begin(), marks_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [order, code] : marks_) AddStripped(code);
+                     [](const Mark& a, const Mark& b) { return a.order < b.order; });
+    for (size_t i = 0; i < marks_.size(); ++i) AddStripped(marks_[i].code, mark_sources_[i]);
     marks_.clear();
+    mark_sources_.clear();
   }
 
-  void AddStripped(char32_t code) {
-    if (!info_.lowercase) return words_.Add(code);
-    for (const char32_t part : Lowercase(code)) words_.Add(part);
+  void AddStripped(char32_t code, Source source) {
+    if (!info_.lowercase) return words_.Add(code, source);
+    for (const char32_t part : Lowercase(code)) words_.Add(part, source);
   }
 
   const TokenizerInfo& info_;
   WordSplitter& words_;
-  std::vector<std::pair<uint32_t, char32_t>> marks_;  ///< (combining class, code point)
+  std::vector<Mark> marks_;           ///< since the last starter
+  std::vector<Source> mark_sources_;  ///< [marks_], in the order of the text
 };
 
 /// The three stages over one text.
@@ -181,6 +248,7 @@ class WordPieceCutter : public TextCutter {
   WordPieceCutter(const Vocabulary& vocabulary, const TokenizerInfo& info, std::string_view text,
                   PieceList* pieces)
       : text_(text),
+        rest_(text),
         pieces_(*pieces),
         finder_(vocabulary, info.unknown_id, pieces),
         words_(&finder_),
@@ -188,19 +256,25 @@ class WordPieceCutter : public TextCutter {
 
   bool Step() override {
     const uint64_t before = pieces_.count();
-    while (!text_.empty() && pieces_.count() == before) {
-      text_.remove_prefix(normalizer_.Skip(text_));
-      if (!text_.empty()) normalizer_.Add(TakeCodePoint(&text_));
+    while (!rest_.empty() && pieces_.count() == before) {
+      rest_.remove_prefix(normalizer_.Skip(rest_, at()));
+      if (rest_.empty()) break;
+      const uint64_t begin = at();
+      const char32_t code = TakeCodePoint(&rest_);
+      normalizer_.Add(code, {begin, at()});
     }
     // The last word ends with the text, once.
-    if (text_.empty()) normalizer_.Finish();
+    if (rest_.empty()) normalizer_.Finish();
     return pieces_.count() > before;
   }
 
-  [[nodiscard]] size_t bytes_left() const override { return text_.size(); }
+  [[nodiscard]] size_t bytes_left() const override { return rest_.size(); }
 
  private:
+  [[nodiscard]] uint64_t at() const { return text_.size() - rest_.size(); }
+
   std::string_view text_;
+  std::string_view rest_;  ///< what is not looked at yet
   PieceList& pieces_;
   PieceFinder finder_;
   WordSplitter words_;

@@ -141,6 +141,11 @@ TEST_P(EmbeddingModel, APrefixIsPartOfTheText) {
   ASSERT_TRUE(Succeeded(prefixed));
   EXPECT_EQ(*EmbeddingOf(**prefixed, "the movie"), *EmbeddingOf(**plain, "a b the movie"));
   EXPECT_NE(*EmbeddingOf(**prefixed, "the movie"), *EmbeddingOf(**plain, "the movie"));
+  // Tokens stand for bytes of the text that was given, and those of the prefix for none.
+  const auto encoding = (*prefixed)->Encode("the movie");
+  ASSERT_TRUE(Succeeded(encoding));
+  EXPECT_EQ(encoding->offsets,
+            (std::vector<ByteRange>{{0, 0}, {0, 0}, {0, 0}, {0, 3}, {4, 9}, {0, 0}}));
 }
 
 TEST_P(EmbeddingModel, FirstDimensionsHaveTheLengthOfTheWhole) {

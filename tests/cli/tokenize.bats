@@ -23,6 +23,14 @@ load helpers
   holds "$output" '.text == "set an" and .pair == "alarm" and .types == [0, 0, 0, 0, 1, 1]'
 }
 
+@test "--offsets: the bytes of each token, of its own text" {
+  works sti-inspect --tokenize --offsets model.sti < <(printf 'Set \u00c9 \xffalarm\n')
+  holds "$output" 'keys_unsorted == ["text", "ids", "offsets"]'
+  holds "$output" '.offsets == [[0, 0], [0, 3], [4, 6], [8, 13], [0, 0]]'
+  works sti-inspect --tokenize --offsets --pairs model.sti < <(printf 'set an\talarm\n')
+  holds "$output" '.offsets == [[0, 0], [0, 3], [4, 6], [0, 0], [0, 5], [0, 0]] and .second_begin == 4'
+}
+
 @test "every single-line case of the reference" {
   reference="$shared/reference/wordpiece.jsonl"
   [ -f "$reference" ] || skip "needs ../shared: reference/wordpiece.jsonl"

@@ -9,8 +9,9 @@
 #include "import/tokenizer_files.h"
 #include "import/weight_file.h"
 #include "network/families.h"
+#include "support/offset_rules.h"
 #include "support/torch_writer.h"
-#include "text/byte_bpe.h"
+#include "text/tokenizer.h"
 #include "text/vocabulary.h"
 #include "types/limits.h"
 
@@ -56,16 +57,17 @@ void TryByteBpe(const std::string& folder) {
   if (!files.ok()) return RequireDataError(files.error());
   auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
   Require(vocabulary.ok() && vocabulary->size() <= kMaxTokens, "a vocabulary that fits the model");
-  const auto bpe = ByteBpe::Create(std::move(*vocabulary), files->merges_text, true);
-  Require(bpe.ok(), "files that were checked make a tokenizer");
+  TokenizerInfo info = files->info;
+  info.add_prefix_space = true;
+  const auto tokenizer = Tokenizer::Create(std::move(*vocabulary), files->merges_text, info);
+  Require(tokenizer.ok(), "files that were checked make a tokenizer");
   for (const auto& text : {files->merges_text, std::string("It's 12 \xC3\xA9\xFF  words")}) {
-    PieceList pieces(kMaxTokens);
-    const auto cutter = bpe->Cut(text, &pieces);
-    while (cutter->Step()) {
+    const Encoding encoding = tokenizer->Encode(text, text, kMaxTokens);
+    for (const uint32_t id : encoding.ids) {
+      Require(id < tokenizer->vocabulary().size(), "an id is in the vocabulary");
     }
-    for (const uint32_t id : pieces.ids()) {
-      Require(id < bpe->vocabulary().size(), "an id is in the vocabulary");
-    }
+    const std::string problem = ProblemOfOffsets(encoding, text, text);
+    Require(problem.empty(), problem.c_str());
   }
 }
 

@@ -1,4 +1,5 @@
 #include "fuzz/targets.h"
+#include "support/offset_rules.h"
 #include "support/test_tokenizer.h"
 #include "text/dataset.h"
 
@@ -50,6 +51,9 @@ void Text(Input input) {
   for (const uint32_t id : encoding.ids) {
     Require(id < tokenizer.vocabulary().size(), "an id is in the vocabulary");
   }
+  const std::string problem =
+      ProblemOfOffsets(encoding, std::string_view(text).substr(0, tab), pair.value_or(""));
+  Require(problem.empty(), problem.c_str());
 }
 
 }  // namespace sti::fuzz

@@ -166,7 +166,9 @@ Ids Cut(const ByteBpe& bpe, std::string_view text, uint64_t limit) {
   const auto cutter = bpe.Cut(text, &pieces);
   while (!pieces.done() && cutter->Step()) {
   }
-  return pieces.ids();
+  Ids ids;
+  for (const Piece& piece : pieces.pieces()) ids.push_back(piece.id);
+  return ids;
 }
 
 TEST(ByteBpeTest, LowestRankFirstThenLeftmost) {
@@ -338,7 +340,7 @@ TEST(ByteBpeTest, OfALongWordNoMoreIsLookedAtThanCounts) {
     while (!pieces.done() && cutter->Step()) {
     }
     EXPECT_GT(cutter->bytes_left(), text.size() - 4 * ByteBpe::kStretchBytes) << unit;
-    EXPECT_EQ(pieces.words().back(), 0U);
+    EXPECT_EQ(pieces.pieces().back().word, 0U);
   }
 }
 

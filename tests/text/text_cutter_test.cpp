@@ -22,7 +22,7 @@ class Pieces : public TextCutter {
   bool Step() override {
     if (left_ == 0) return false;
     --left_;
-    list_.Add(0);
+    list_.Add(0, {});
     return true;
   }
   [[nodiscard]] size_t bytes_left() const override { return left_; }
