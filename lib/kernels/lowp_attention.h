@@ -43,8 +43,8 @@ struct PackedHead {
 /// Queries whose scores are held at once.
 inline constexpr uint32_t kPackedQueries = 12;
 
-/// Returns the floats of scratch that AttendPacked takes: packed keys and values, and the queries and
-/// scores that it holds at once. Thread-safe.
+/// Returns the floats of scratch that AttendPacked takes: packed keys and values, and the queries
+/// and scores that it holds at once. Thread-safe.
 uint64_t PackedHeadFloats(uint32_t tokens, uint32_t head_dim);
 
 /// Sets queries = softmax(queries keys / sqrt(head_dim)) values. `scratch` has PackedHeadFloats,

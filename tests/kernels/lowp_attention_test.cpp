@@ -12,7 +12,7 @@
 #include "base/half.h"
 #include "kernels/backend.h"
 #include "kernels/instruction_sets.h"
-#include "kernels/lowp/attention_parts.h"
+#include "kernels/lowp/panels.h"
 #include "kernels/numbers.h"
 #include "support/random.h"
 

@@ -10,7 +10,6 @@
 #include "base/checked.h"
 #include "base/half.h"
 #include "kernels/gemm.h"
-#include "kernels/lowp/attention_parts.h"
 #include "kernels/lowp/panels.h"
 #include "kernels/lowp/targets.h"
 

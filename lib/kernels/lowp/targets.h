@@ -51,7 +51,7 @@ inline constexpr bool kFusesPacked = true;
 void PackRowsFast(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out);
 void MultiplyPackedFast(ComputeType type, const PackedProduct& product);
 
-/// Do what attention_parts.h says, with AVX-512's instructions of kBf16.
+/// Do what the functions for attention in panels.h do, with AVX-512's instructions of kBf16.
 void PackKeysAvx512(const RowsRef& keys, uint32_t* out);
 void PackValuesAvx512(const RowsRef& values, uint32_t* out);
 void SoftmaxPackedAvx512(float* row, uint32_t count);
