@@ -56,8 +56,8 @@ CLI::Option* AddWords(CLI::App& app, const std::string& flags,
 
 /// Adds an option that takes one of `choices`, which outlive the parser, and puts what it stands
 /// for into `target` (AddWords).
-template <typename T, size_t N>
-CLI::Option* AddChoice(CLI::App& app, const std::string& flags, T& target,
+template <typename Target, typename T, size_t N>
+CLI::Option* AddChoice(CLI::App& app, const std::string& flags, Target& target,
                        const Choice<T> (&choices)[N], const std::string& help) {
   std::vector<const char*> words;
   for (const Choice<T>& choice : choices) words.push_back(choice.word);

@@ -19,6 +19,19 @@ std::string DescribeCorrectness(const Evaluation& e, const ModelInfo& info) {
       Format("accuracy        %.2f %% of %s, within %.2f and %.2f %% at 95 %% confidence\n",
              e.accuracy() * 100, std::to_string(e.examples()).c_str(), interval.low * 100,
              interval.high * 100);
+  if (e.span_names) {
+    const LabelCount all = e.AllSpans();
+    text = Format("spans           F1 %.4f, precision %.4f, recall %.4f\n", all.F1(),
+                  all.Precision(), all.Recall()) +
+           Format("                %s there, %s given, %s of them right\n",
+                  std::to_string(all.examples).c_str(), std::to_string(all.given).c_str(),
+                  std::to_string(all.right).c_str()) +
+           text;
+    if (e.cut_texts > 0) {
+      text += Format("cut             %s: words that did not fit count as outside of spans\n",
+                     Counted(e.cut_texts, "text").c_str());
+    }
+  }
   text += Format("F1              macro %.4f", e.labels.MacroF1());
   if (const auto positive = e.PositiveF1(info)) text += Format(", positive %.4f", *positive);
   text += '\n';
@@ -34,7 +47,8 @@ std::string DescribeCorrectness(const Evaluation& e, const ModelInfo& info) {
 
 // Describes loss, times and bytes of the answers.
 std::string DescribeMeasured(const Evaluation& e) {
-  std::string text = Format("mean loss       %.4f\n", e.loss.mean());
+  std::string text;
+  if (e.loss.count() > 0) text = Format("mean loss       %.4f\n", e.loss.mean());
   text += Format("latency         median %s, p95 %s, p99 %s, max %s\n",
                  FormatTimeUs(e.latency_us.median()).c_str(),
                  FormatTimeUs(e.latency_us.Quantile(0.95)).c_str(),
@@ -97,8 +111,8 @@ std::string DescribeEvaluation(const Evaluation& e, const ModelInfo& info) {
 std::string WhyFailed(Gate gate, const Evaluation& e, const Gates& gates) {
   switch (gate) {
     case Gate::kAccuracy:
-      return Format("accuracy %.4f is below --min-accuracy %.4f", e.accuracy(),
-                    *gates.min_accuracy);
+      return Format("%s %.4f is below --min-accuracy %.4f", e.span_names ? "span F1" : "accuracy",
+                    e.quality(), *gates.min_accuracy);
     case Gate::kP99:
       return Format("p99 latency %s is above --max-p99 %s",
                     FormatTimeUs(e.latency_us.p99()).c_str(),

@@ -158,15 +158,30 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
   return WriteSpelling(path, profile, ProfileToJson, EncodeProfile);
 }
 
+namespace {
+
+Result<std::string> ReadData(const std::string& path) {
+  return ReadWholeFile(InputPath(path), kMaxDatasetBytes, 2 * kMaxDatasetLineBytes);
+}
+
+}  // namespace
+
+Result<std::vector<TaggedText>> ReadTaggedTexts(const std::string& path, const TagScheme& model,
+                                                const LogSink& log) {
+  STI_ASSIGN_OR_RETURN(std::string content, ReadData(path));
+  return ParseTaggedTexts(content, InputName(path), model, log);
+}
+
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          const ColumnChoice& columns, bool labels_required,
                                          const LogSink& log) {
   if (!index.info.has_labels()) {
-    return ForeignError("the model embeds texts, and the rows of a data set are for labels")
+    const std::string what = index.info.embeds() ? "embeds texts" : "labels tokens";
+    return ForeignError("the model " + what +
+                        ", and the rows of a data set are for labels of texts")
         .At(InputName(path));
   }
-  STI_ASSIGN_OR_RETURN(std::string content,
-                       ReadWholeFile(InputPath(path), kMaxDatasetBytes, 2 * kMaxDatasetLineBytes));
+  STI_ASSIGN_OR_RETURN(std::string content, ReadData(path));
   return ParseDataset(content, InputName(path),
                       {index.info.labels, index.info.problem, labels_required, columns, log});
 }

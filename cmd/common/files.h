@@ -14,6 +14,7 @@
 #include "common/tool.h"
 #include "io/container_file.h"
 #include "text/dataset.h"
+#include "text/tagged_texts.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/importance_part.h"
@@ -62,6 +63,10 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          const ColumnChoice& columns, bool labels_required,
                                          const LogSink& log);
+
+/// Reads texts whose words are tagged, for the model with these tags. `path` may be "-" for stdin.
+Result<std::vector<TaggedText>> ReadTaggedTexts(const std::string& path, const TagScheme& model,
+                                                const LogSink& log);
 
 /// An option that names a file to write, and that file; none if it is empty.
 struct Output {

@@ -124,6 +124,13 @@ std::string EmbeddingText(const ModelInfo& info) {
          (info.head.unit_length ? ", unit length" : "");
 }
 
+/// Returns how many labels a model gives and to what: ", 7 labels (any number)"; empty for none.
+std::string LabelsText(const ModelInfo& info) {
+  if (info.embeds()) return "";
+  const char* any = info.problem == Problem::kMultiLabel ? " (any number)" : "";
+  return ", " + Counted(info.shape.labels, "label") + (info.labels_tokens() ? " of tokens" : any);
+}
+
 }  // namespace
 
 std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& sizes) {
@@ -158,7 +165,8 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   json["separate_versions_bytes"] = sizes.separate;
   json["bits_per_weight"] = sizes.BitsPerWeight(sizes.progressive);
   for (const ByteRow& row : ByteRows(sizes)) json["bytes"][row.name] = row.bytes;
-  if (!info.has_labels()) {
+  if (info.labels_tokens()) json["head"] = {{"output", "token labels"}};
+  if (info.embeds()) {
     json["head"] = {{"output", "embedding"},
                     {"pooling", PoolingName(info.head.pooling)},
                     {"unit_length", info.head.unit_length}};
@@ -170,7 +178,6 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
 std::string ContainerText(const ContainerIndex& index, const ContainerSizes& sizes) {
   const ModelInfo& info = index.info;
   const ModelShape& s = info.shape;
-  const char* any = info.problem == Problem::kMultiLabel ? " (any number)" : "";
   const std::string rows =
       s.embedding ? " from rows of " + std::to_string(s.embedding_width()) : std::string();
   std::string text = Line("container", "model " + index.model.Hex());
@@ -179,10 +186,9 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
                         std::to_string(s.hidden) + rows + ", FFN " + std::to_string(s.ffn) + ", " +
                         TypeName(info.data_type) + ", " + ArchitectureName(info));
   text += Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
-                           std::to_string(info.max_length()) +
-                           (info.has_labels() ? ", " + Counted(s.labels, "label") + any : "") +
-                           ", Unicode " + index.unicode);
-  if (!info.has_labels()) text += Line("embeds", EmbeddingText(info));
+                           std::to_string(info.max_length()) + LabelsText(info) + ", Unicode " +
+                           index.unicode);
+  if (info.embeds()) text += Line("embeds", EmbeddingText(info));
   text += Line("elastic", ElasticText(info));
   text += Line("bits", BitsText(index.bits) + ", codebook " + CodebookName(index.codebook) +
                            (index.partial ? ", only what some plans read" : ""));

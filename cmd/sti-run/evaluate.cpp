@@ -16,15 +16,14 @@ namespace sti {
 namespace {
 
 // Returns the baseline, if one was given, once it is sure that it is of these rows.
-Result<std::optional<Baseline>> BaselineOf(const std::string& path,
-                                           std::span<const Example> examples,
-                                           const ModelInfo& info) {
+Result<std::optional<Baseline>> BaselineOf(const std::string& path, const Digest& rows,
+                                           uint64_t count) {
   if (path.empty()) return std::optional<Baseline>();
   STI_ASSIGN_OR_RETURN(const std::string text, ReadInput(path));
   const std::string name = InputName(path);
   auto baseline = ParseBaseline(text);
   if (!baseline.ok()) return Error(baseline.error()).At(name);
-  const Status same = CheckRows(*baseline, DigestOfRows(examples, info.labels), examples.size());
+  const Status same = CheckRows(*baseline, rows, count);
   if (!same.ok()) return Error(same.error()).At(name);
   return std::optional<Baseline>(*std::move(baseline));
 }
@@ -38,14 +37,9 @@ void TellUnanswered(Error error, uint64_t number, const Tool& tool) {
 // Returns the evaluation of the examples that were answered before the user stopped it.
 Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool,
                            Adjuster& adjuster, Watch& watch) {
-  STI_ASSIGN_OR_RETURN(const std::vector<Example> examples,
-                       ReadDataset(options.eval, session.status().file->index(), options.columns,
-                                   true, [&tool](const LogLine& line) { tool.Log(line); }));
-  STI_ASSIGN_OR_RETURN(const std::optional<Baseline> baseline,
-                       BaselineOf(options.baseline, examples, session.info()));
+  const LogSink log = [&tool](const LogLine& line) { tool.Log(line); };
   EvaluationRun run;
   run.in_one_engagement = options.turn_gap_us.value_or(0) != 0;
-  run.baseline = baseline ? &*baseline : nullptr;
   run.before_row = [&adjuster] { return adjuster.Look(); };
   run.answered = [&](const Answer& answer) { watch.See(answer, session); };
   run.unanswered = [&](const Error& error, uint64_t row) {
@@ -55,6 +49,22 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
   };
   run.progress = tool.Progress("evaluating");
   run.cancelled = StopRequested;
+  if (session.info().labels_tokens()) {
+    STI_ASSIGN_OR_RETURN(const std::vector<TaggedText> texts,
+                         ReadTaggedTexts(options.eval, session.tags(), log));
+    STI_ASSIGN_OR_RETURN(
+        const std::optional<Baseline> baseline,
+        BaselineOf(options.baseline, DigestOfTagged(texts, session.tags()), texts.size()));
+    run.baseline = baseline ? &*baseline : nullptr;
+    return EvaluateTagged(session, texts, run);
+  }
+  STI_ASSIGN_OR_RETURN(
+      const std::vector<Example> examples,
+      ReadDataset(options.eval, session.status().file->index(), options.columns, true, log));
+  STI_ASSIGN_OR_RETURN(
+      const std::optional<Baseline> baseline,
+      BaselineOf(options.baseline, DigestOfRows(examples, session.info().labels), examples.size()));
+  run.baseline = baseline ? &*baseline : nullptr;
   return EvaluateRows(session, examples, run);
 }
 

@@ -1,4 +1,4 @@
-// sti-run: text in, label or vector out, under a plan.
+// sti-run: text in, label, vector or spans out, under a plan.
 #include <unistd.h>
 
 #include <algorithm>
@@ -177,7 +177,7 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
 
 int main(int argc, char** argv) {
   sti::NoteMain();
-  sti::Tool tool("sti-run", "Classifies or embeds text with a sharded model, executing a plan.",
+  sti::Tool tool("sti-run", "Labels or embeds text with a sharded model, executing a plan.",
                  "echo 'set an alarm for seven' | sti-run model.sti --plan model.plan");
   sti::RunOptions options;
   sti::AddRunOptions(tool.app(), options);

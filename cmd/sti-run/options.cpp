@@ -19,12 +19,20 @@ constexpr Choice<Backend> kBackends[] = {{"native", Backend::kNative},
 constexpr Choice<VectorFormat> kVectorFormats[] = {
     {"text", VectorFormat::kText}, {"f32", VectorFormat::kF32}, {"npy", VectorFormat::kNpy}};
 
+constexpr Choice<Aggregation> kAggregations[] = {{"none", Aggregation::kNone},
+                                                 {"simple", Aggregation::kSimple},
+                                                 {"first", Aggregation::kFirst},
+                                                 {"average", Aggregation::kAverage},
+                                                 {"max", Aggregation::kMax}};
+
 void AddEmbeddingOptions(CLI::App& app, RunOptions& o) {
   AddChoice(app, "--format", o.format, kVectorFormats,
             "of embeddings: lines, bare floats or numpy's [text]");
   app.add_option("--dimensions", o.dimensions, "of embeddings: the first K, of unit length again")
       ->check(CLI::Range(1, 16384))
       ->type_name("K");
+  AddChoice(app, "--aggregate", o.aggregation, kAggregations,
+            "of token labels: how tokens become spans [first]");
   app.add_option("--prefix", o.prefix, "in front of each text, as some models want it")
       ->type_name("TEXT");
 }

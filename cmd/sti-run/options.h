@@ -10,6 +10,7 @@
 #include "common/tool.h"
 #include "kernels/backend.h"
 #include "score/evaluation.h"
+#include "score/spans.h"
 #include "text/dataset.h"
 #include "types/submodel.h"
 
@@ -59,9 +60,10 @@ struct RunOptions {
   uint32_t top = 0;              ///< 0: all
   std::optional<uint64_t> seed;  ///< of inputs that a cascade sends on by chance; default: 0
   VectorFormat format = VectorFormat::kText;
-  std::optional<uint32_t> dimensions;  ///< of embeddings, the first so many; default: all
-  std::string prefix;                  ///< in front of each text
-  std::optional<double> threshold;     ///< least score of a label, multi-label only; default: 0.5
+  std::optional<Aggregation> aggregation;  ///< of tokens into spans; default: by first tokens
+  std::optional<uint32_t> dimensions;      ///< of embeddings, the first so many; default: all
+  std::string prefix;                      ///< in front of each text
+  std::optional<double> threshold;  ///< least score of a label, multi-label only; default: 0.5
   std::string trace;
   std::string eval;
   ColumnChoice columns;  ///< of the data set to evaluate

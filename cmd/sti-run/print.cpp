@@ -57,6 +57,34 @@ std::string LabelText(const LabelScores& said, const ModelInfo& info) {
   return text.empty() ? "-" : text;
 }
 
+// Returns the bytes of a text that a span has, on one line and without tabs, which part fields.
+std::string TextOf(const LabelledSpan& span, const std::string& text) {
+  std::string part = text.substr(span.bytes.begin, span.bytes.size());
+  std::ranges::replace(part, '\n', ' ');
+  std::ranges::replace(part, '\t', ' ');
+  return part;
+}
+
+// Returns a label and the text that has it, and so on; "-" where nothing is named.
+std::string SpansText(const TextSpans& said, const std::string& text) {
+  std::string line;
+  for (const LabelledSpan& span : said.spans)
+    line += (line.empty() ? "" : "\t") + said.names[span.name] + "\t" + TextOf(span, text);
+  return line.empty() ? "-" : line;
+}
+
+Json SpansOf(const TextSpans& said, const std::string& text) {
+  Json spans = Json::array();
+  for (const LabelledSpan& span : said.spans) {
+    spans.push_back({{"label", said.names[span.name]},
+                     {"text", text.substr(span.bytes.begin, span.bytes.size())},
+                     {"score", span.score},
+                     {"begin", span.bytes.begin},
+                     {"end", span.bytes.end}});
+  }
+  return spans;
+}
+
 // Prints the numbers of a vector with spaces between, each with the digits that tell it from all
 // others.
 void PrintNumbers(std::span<const float> numbers) {
@@ -180,6 +208,8 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   Json json;
   if (const auto* embedding = std::get_if<Embedding>(&answer.content)) {
     json["embedding"] = embedding->values;
+  } else if (const auto* said = std::get_if<TextSpans>(&answer.content)) {
+    json["spans"] = SpansOf(*said, text);
   } else {
     AddLabels(answer.labels(), answer, info, options.top, json);
   }
@@ -213,9 +243,17 @@ void PrintPlain(const std::string& name, const std::string& text, const Answer& 
     std::printf("%s", Column(name).c_str());
     return PrintNumbers(embedding->values);
   }
+  const bool to_terminal = isatty(STDOUT_FILENO) != 0;
+  if (const auto* spans = std::get_if<TextSpans>(&answer.content)) {
+    std::string line =
+        Column(name) + SpansText(*spans, text) + (answer.truncated ? "\t[truncated]" : "");
+    if (to_terminal) line = ForTerminal(line);
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::printf("\n");
+    return;
+  }
   const LabelScores& labels = answer.labels();
   std::string said = LabelText(labels, info);
-  const bool to_terminal = isatty(STDOUT_FILENO) != 0;
   if (to_terminal) said = ForTerminal(said);
   std::printf("%s%s\t%.4f\t", Column(name).c_str(), said.c_str(),
               double{labels.scores[labels.label]});

@@ -35,25 +35,54 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
   return plan;
 }
 
-// An option about labels or vectors that the model of a run does not give. Among several models it
-// is for those that give them.
+/// An option that is for heads of some outputs.
+struct HeadOption {
+  const char* name;
+  bool given;
+  std::span<const HeadOutput> outputs;
+};
+
+const char* DoingOf(HeadOutput output) {
+  constexpr const char* kDoings[] = {"label texts", "embed texts", "label tokens"};
+  return kDoings[static_cast<size_t>(output)];
+}
+
+// An option about what the model of a run does not give. Among several models it is for those that
+// give it. Another plan has other bits, and vectors of both do not compare: so --replan is for
+// labels.
 Status CheckHead(const RunOptions& options, const ModelInfo& model) {
+  using enum HeadOutput;
   if (!options.name.empty()) return {};
-  const auto refuse = [&](const std::string& option, bool given) -> Status {
-    if (!given) return {};
-    return UsageError(option + " is for models that " +
-                      (model.has_labels() ? "embed texts; " : "give labels; ") + options.model +
-                      (model.has_labels() ? " gives labels" : " embeds texts"));
+  constexpr HeadOutput kTexts[] = {kLabels};
+  constexpr HeadOutput kVectors[] = {kEmbedding};
+  constexpr HeadOutput kTokens[] = {kTokenLabels};
+  constexpr HeadOutput kAnyLabels[] = {kLabels, kTokenLabels};
+  constexpr HeadOutput kWholeTexts[] = {kLabels, kEmbedding};
+  const HeadOption all[] = {
+      {"--format", options.format != VectorFormat::kText, kVectors},
+      {"--dimensions", options.dimensions.has_value(), kVectors},
+      {"--aggregate", options.aggregation.has_value(), kTokens},
+      {"--top", options.top != 0, kTexts},
+      {"--threshold", options.threshold.has_value(), kTexts},
+      {"--replan", !options.replan.empty(), kAnyLabels},
+      {"--eval", !options.eval.empty(), kAnyLabels},
+      {"--pairs", options.pairs, kWholeTexts},
+      {"--ids", options.ids, kWholeTexts},
+      {"--prefix", !options.prefix.empty(), kWholeTexts},
   };
-  if (model.has_labels()) {
-    STI_RETURN_IF_ERROR(refuse("--format", options.format != VectorFormat::kText));
-    return refuse("--dimensions", options.dimensions.has_value());
+  for (const HeadOption& option : all) {
+    if (!option.given ||
+        std::ranges::find(option.outputs, model.head.output) != option.outputs.end())
+      continue;
+    std::string doings;
+    for (const HeadOutput output : option.outputs)
+      doings += std::string(doings.empty() ? "" : " or ") + DoingOf(output);
+    std::string own = DoingOf(model.head.output);
+    own.insert(own.find(' '), "s");
+    return UsageError(std::string(option.name) + " is for models that " + doings + "; " +
+                      options.model + " " + own);
   }
-  STI_RETURN_IF_ERROR(refuse("--top", options.top != 0));
-  STI_RETURN_IF_ERROR(refuse("--threshold", options.threshold.has_value()));
-  // Another plan has other bits, and vectors of both do not compare.
-  STI_RETURN_IF_ERROR(refuse("--replan", !options.replan.empty()));
-  return refuse("--eval", !options.eval.empty());
+  return {};
 }
 
 // Once, however many of the plans are of such a submodel.
@@ -92,8 +121,9 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelIn
   session.started = Clock::now() - Microseconds(AgeUs());
   if (model.problem == Problem::kMultiLabel)
     session.threshold = options.threshold.value_or(session.threshold);
-  session.prefix = options.prefix;
-  if (!model.has_labels()) session.dimensions = options.dimensions;
+  if (!model.labels_tokens()) session.prefix = options.prefix;
+  if (model.embeds()) session.dimensions = options.dimensions;
+  session.aggregation = options.aggregation.value_or(session.aggregation);
   session.cascade_seed = options.seed.value_or(session.cascade_seed);
   session.meter_decoding = !options.trace.empty();
   const bool replans = !options.replan.empty();

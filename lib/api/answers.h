@@ -6,16 +6,18 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "score/spans.h"
 
 namespace sti {
 
 /// The answer to one input, with the figures of its run.
 struct ModelAnswer {
-  std::vector<float> embedding;  ///< of a model that embeds; of others, and below, the labels
-  std::vector<float> scores;     ///< [labels] probabilities
-  std::vector<uint32_t> ranked;  ///< [labels] most probable first; of equals the lower index
-  uint32_t chosen = 0;           ///< first of `ranked` that the model gives: 1, or what reached
-                                 ///< the threshold
+  std::vector<float> embedding;     ///< of a model that embeds
+  std::vector<LabelledSpan> spans;  ///< of a model that labels tokens
+  std::vector<float> scores;        ///< [labels] probabilities, of a model that labels texts
+  std::vector<uint32_t> ranked;     ///< [labels] most probable first; of equals the lower index
+  uint32_t chosen = 0;              ///< first of `ranked` that the model gives: 1, or what reached
+                                    ///< the threshold
   uint32_t tokens = 0;
   uint64_t turn = 0;
   uint32_t depth = 0;  ///< n of the submodel that ran

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "score/evaluation.h"
 #include "text/dataset.h"
+#include "text/tagged_texts.h"
 
 namespace sti {
 
@@ -34,6 +35,10 @@ struct EvaluationRun {
 /// is that of the process, at the end.
 Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examples,
                                 const EvaluationRun& run);
+
+/// Does so with texts whose words are tagged, of a model that labels tokens.
+Result<Evaluation> EvaluateTagged(Session& session, std::span<const TaggedText> texts,
+                                  const EvaluationRun& run);
 
 /// Returns an answer, judged by the labels `truth`, ascending, in the numbers that an evaluation
 /// adds up. In a multi-label model a label's score is at least `threshold`.

@@ -119,6 +119,11 @@ Model::~Model() {
 Result<std::unique_ptr<Model>> Model::Open(std::shared_ptr<Host> host, BlockSourcePtr source) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source));
   std::unique_ptr<Model> model(new Model(std::move(host), std::move(source), file.index()));
+  if (model->info_.labels_tokens()) {
+    auto tags = TagScheme::Of(model->info_.labels);
+    if (!tags.ok()) return Error(tags.error()).At(file.name());
+    model->tags_ = *std::move(tags);
+  }
   model->file_ = std::move(file);
   return model;
 }
@@ -208,6 +213,7 @@ SessionOptions Model::OptionsNow() {
   options.late = options_.late;
   options.clock_khz = options_.clock_khz;
   options.threshold = options_.threshold;
+  options.aggregation = options_.aggregation;
   options.lock_memory = options_.lock_memory;
   options.own_bytes = options_.request.judging.memory_bytes;
   options.planned_for_bytes = PlannedForNow();
@@ -327,6 +333,7 @@ Status Model::Change(FunctionRef<Status(ModelOptions&)> change) {
     reopen_ = reopen_ || !OpenAlike(options, options_);
     options_ = std::move(options);
     if (session_) session_->SetThreshold(options_.threshold);
+    if (session_) session_->SetAggregation(options_.aggregation);
     return {};
   });
 }
@@ -418,6 +425,8 @@ Status Model::Ask(const Encoding& encoding, Clock::time_point taken) {
   TakeFigures(answer_, &answer);
   if (const auto* embedding = std::get_if<Embedding>(&answer_.content)) {
     answer.embedding = embedding->values;
+  } else if (const auto* text = std::get_if<TextSpans>(&answer_.content)) {
+    answer.spans = text->spans;
   } else {
     TakeLabels(answer_, info_.problem, &answer);
   }

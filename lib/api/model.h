@@ -41,10 +41,11 @@ struct ModelOptions {
   PlanRequest request;
   ModeOptions modes = {};
   Late late = Late::kWait;
-  std::optional<ComputeType> compute;  ///< nothing: as the plan says, or fp32
-  double threshold = 0.5;              ///< least score of a label of a multi-label model
-  uint64_t clock_khz = 0;              ///< of the cores; 0: not known
-  bool lock_memory = false;            ///< as SessionOptions::lock_memory
+  std::optional<ComputeType> compute;             ///< nothing: as the plan says, or fp32
+  double threshold = 0.5;                         ///< least score of a label of a multi-label model
+  Aggregation aggregation = Aggregation::kFirst;  ///< as SessionOptions::aggregation
+  uint64_t clock_khz = 0;                         ///< of the cores; 0: not known
+  bool lock_memory = false;                       ///< as SessionOptions::lock_memory
 };
 
 /// How a model stands after the last call that was made.
@@ -106,6 +107,11 @@ class Model {
   void Cancel() { interrupt_.Raise(); }
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }
+  /// Returns what labels and spans are called, by number: the labels' names, and behind them the
+  /// kinds of spans of a model that labels tokens.
+  [[nodiscard]] const std::vector<std::string>& names() const {
+    return tags_ ? tags_->names() : info_.labels;
+  }
   [[nodiscard]] ModelFigures figures();
   [[nodiscard]] Answers& answers() { return answers_; }
 
@@ -133,6 +139,7 @@ class Model {
   const std::shared_ptr<Host> host_;
   const BlockSourcePtr source_;
   const ModelInfo info_;
+  std::optional<TagScheme> tags_;  ///< of a model that labels tokens
   const Digest digest_;
   Interrupt interrupt_;
 

@@ -16,6 +16,7 @@
 #include "text/model_tokenizer.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
+#include "types/cascade.h"
 #include "types/score.h"
 
 namespace sti {
@@ -26,6 +27,24 @@ template <typename T>
 T& ContentAs(Answer* answer) {
   T* content = std::get_if<T>(&answer->content);
   return content != nullptr ? *content : answer->content.emplace<T>();
+}
+
+/// Returns the tokens of an input that are of its text.
+std::vector<TextToken> TextTokensOf(const Encoding& encoding) {
+  std::vector<TextToken> tokens;
+  for (uint32_t i = 0; i < encoding.ids.size(); ++i) {
+    if (encoding.words[i] == kNoWord) continue;
+    tokens.push_back(
+        {.row = i, .bytes = encoding.offsets[i], .continues_word = encoding.continues_word[i]});
+  }
+  return tokens;
+}
+
+/// Returns the probabilities [tokens, labels] of an answer that has a row of logits for each token.
+std::vector<float> TokenProbabilities(const Answer& answer, uint32_t labels) {
+  std::vector<float> rows = answer.run.values;
+  Softmax(rows.data(), static_cast<uint32_t>(rows.size() / labels), labels);
+  return rows;
 }
 
 /// Returns whether inputs of a plan are computed by several submodels or at several bits.
@@ -40,17 +59,29 @@ bool MixesVectors(const Plan& plan) {
 
 /// Returns kUsage if a plan of a model that embeds would give vectors that do not compare.
 Status CheckComparable(const Plan& plan, const ModelInfo& info) {
-  if (info.has_labels() || !MixesVectors(plan)) return {};
+  if (!info.embeds() || !MixesVectors(plan)) return {};
   return UsageError(
              "the plan has a cascade, a fallback, turns or other bits for other inputs, which are "
              "for labels, and the model embeds")
       .Fix(Remedy::kPlanAgain);
 }
 
+/// Returns kUsage if a plan has a cascade, whose levels are sure of one label, and the model gives
+/// none.
+Status CheckCascade(const Plan& plan, const ModelInfo& info) {
+  if (!info.labels_tokens() || (!plan.cascade && plan.turns.empty())) return {};
+  return UsageError(
+             "the plan has a cascade or turns, which are for labels of texts, and the model labels "
+             "tokens")
+      .Fix(Remedy::kPlanAgain);
+}
+
 /// Returns kUsage if the options ask of a model what its head does not give.
 Status CheckHead(const SessionOptions& options, const ModelInfo& info) {
+  if (info.labels_tokens() && !options.prefix.empty())
+    return UsageError("a model that labels the tokens of a text takes no words in front of it");
   if (!options.dimensions) return {};
-  if (info.has_labels()) return UsageError("a model that gives labels has no dimensions to choose");
+  if (!info.embeds()) return UsageError("a model that gives labels has no dimensions to choose");
   if (*options.dimensions >= 1 && *options.dimensions <= info.head_values()) return {};
   return UsageError("the model's embeddings have " + std::to_string(info.head_values()) +
                     " dimensions, of which at least 1 is taken");
@@ -102,6 +133,7 @@ Session::Session(const SessionOptions& options)
       prefix_(options.prefix),
       dimensions_(options.dimensions),
       threshold_(options.threshold),
+      aggregation_(options.aggregation),
       cascade_seed_(options.cascade_seed),
       notices_(options.notices) {}
 
@@ -128,9 +160,16 @@ Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
 }
 
 Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& options) {
-  STI_RETURN_IF_ERROR(CheckHead(options, file.index().info));
-  STI_RETURN_IF_ERROR(CheckComparable(plan, file.index().info));
+  const ModelInfo& model = file.index().info;
+  STI_RETURN_IF_ERROR(CheckHead(options, model));
+  STI_RETURN_IF_ERROR(CheckComparable(plan, model));
+  STI_RETURN_IF_ERROR(CheckCascade(plan, model));
   const std::string name = file.name();
+  if (model.labels_tokens()) {
+    auto tags = TagScheme::Of(model.labels);
+    if (!tags.ok()) return Error(tags.error()).At(name);
+    tags_ = *std::move(tags);
+  }
   STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
   const auto make_tokenizer = [&](const ContainerIndex& index) -> Status {  // once
     STI_ASSIGN_OR_RETURN(Tokenizer made, MakeTokenizer(std::move(parts), index, name));
@@ -213,13 +252,21 @@ std::optional<uint64_t> Session::own_bytes() const {
 }
 
 Status Session::Check(const Encoding& encoding) const {
+  if (info().labels_tokens() && encoding.continues_word.size() != encoding.ids.size())
+    return DataError("a model that labels tokens of texts is asked with a text, and not with ids");
   return pipeline_->Check({TokenInput{encoding.ids, encoding.types}, {}});
 }
 
 Result<Encoding> Session::Encode(std::string_view text,
                                  std::optional<std::string_view> pair) const {
-  if (pair && info().tokenizer.second_type >= info().shape.token_types) {
+  if (pair &&
+      (info().labels_tokens() || info().tokenizer.second_type >= info().shape.token_types)) {
     return DataError("the model takes no pairs");
+  }
+  if (info().labels_tokens()) {
+    Encoding encoding = tokenizer_->Encode(text, pair, status().max_length);
+    tokenizer_->MarkContinuations(text, &encoding);
+    return encoding;
   }
   if (prefix_.empty()) return tokenizer_->Encode(text, pair, status().max_length);
   Encoding encoding = tokenizer_->Encode(prefix_ + std::string(text), pair, status().max_length);
@@ -230,8 +277,19 @@ Result<Encoding> Session::Encode(std::string_view text,
 Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
   const bool cold = cold_start_.has_value();
   taken = std::exchange(cold_start_, std::nullopt).value_or(taken);
+  if (info().labels_tokens()) STI_RETURN_IF_ERROR(Check(encoding));
   STI_RETURN_IF_ERROR(Run(encoding, taken, answer));
-  info().has_labels() ? Score(answer) : Embed(answer);
+  switch (info().head.output) {
+    case HeadOutput::kLabels:
+      Score(answer);
+      break;
+    case HeadOutput::kEmbedding:
+      Embed(answer);
+      break;
+    case HeadOutput::kTokenLabels:
+      FindSpans(encoding, answer);
+      break;
+  }
   answer->tokens = static_cast<uint32_t>(encoding.ids.size());
   answer->truncated = encoding.truncated;
   answer->turn = ++turn_;
@@ -283,6 +341,23 @@ void Session::Embed(Answer* answer) const {
   if (info().head.unit_length) MakeUnitLength(said.values);
 }
 
+void Session::FindSpans(const Encoding& encoding, Answer* answer) const {
+  auto& said = ContentAs<TextSpans>(answer);
+  const std::vector<float> probabilities = TokenProbabilities(*answer, tags_->size());
+  said.names = tags_->names();
+  said.spans = SpansOf(*tags_, aggregation_, TextTokensOf(encoding), probabilities);
+}
+
+std::vector<std::optional<uint32_t>> Session::LabelsOfWords(
+    const Encoding& encoding, const Answer& answer, std::span<const ByteRange> words) const {
+  const std::vector<float> probabilities = TokenProbabilities(answer, tags_->size());
+  const std::vector<TextToken> tokens = TextTokensOf(encoding);
+  std::vector<std::optional<uint32_t>> labels;
+  for (const ByteRange& word : words)
+    labels.push_back(LabelOfWord(aggregation_, tokens, probabilities, tags_->size(), word));
+  return labels;
+}
+
 std::vector<uint32_t> Session::LabelsAbove(std::span<const float> scores) const {
   std::vector<uint32_t> labels;
   for (uint32_t label = 0; label < scores.size(); ++label) {
@@ -305,6 +380,7 @@ Status Session::EndEngagement() {
 Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
   STI_RETURN_IF_ERROR(CheckLate(late_, plan));
   STI_RETURN_IF_ERROR(CheckComparable(plan, info()));
+  STI_RETURN_IF_ERROR(CheckCascade(plan, info()));
   std::optional<uint64_t> staging_bytes;
   if (memory_) {
     OwnMemory memory = *memory_;

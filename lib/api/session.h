@@ -24,8 +24,10 @@
 #include "kernels/backend.h"
 #include "pipeline/cascade_run.h"
 #include "pipeline/pipeline.h"
+#include "score/spans.h"
 #include "types/model_info.h"
 #include "types/plan.h"
+#include "types/tag_scheme.h"
 
 namespace sti {
 
@@ -78,6 +80,8 @@ struct SessionOptions {
   std::optional<uint32_t> dimensions;
   /// The least score that a label of a multi-label model needs.
   double threshold = 0.5;
+  /// The way in which a model that labels tokens makes spans of them.
+  Aggregation aggregation = Aggregation::kFirst;
   /// Inputs that a cascade sends on by chance are drawn by this and their ids.
   uint64_t cascade_seed = 0;
   /// Whether runs tell how long decoding takes, which costs a little.
@@ -106,11 +110,17 @@ struct Embedding {
   std::vector<float> values;  ///< [d], or the first of them (SessionOptions::dimensions)
 };
 
+/// Holds what a head that labels tokens says of an input: the stretches of the text that it names.
+struct TextSpans {
+  std::vector<LabelledSpan> spans;     ///< in the text's order
+  std::span<const std::string> names;  ///< of spans by number, owned by the session
+};
+
 /// The answer of a session to one input. Of a cascade it is that of the level that answered: its
 /// run, its plan and its labels.
 struct Answer {
   RunResult run;
-  std::variant<LabelScores, Embedding> content;  ///< as the model's head has it
+  std::variant<LabelScores, Embedding, TextSpans> content;  ///< as the model's head has it
   const PlanCore* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
   std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
   uint32_t tokens = 0;
@@ -124,7 +134,7 @@ struct Answer {
   uint64_t turn = 1;                 ///< number of the input in its engagement, from 1
   bool cold = false;                 ///< the plan is of a cold start, and this was it
 
-  /// Returns what is said of labels; the model has some.
+  /// Returns what is said of labels; the model labels texts.
   [[nodiscard]] const LabelScores& labels() const { return std::get<LabelScores>(content); }
   /// Returns whether the answer came after its target.
   [[nodiscard]] bool late() const { return deadline_met.has_value() && !*deadline_met; }
@@ -167,7 +177,8 @@ class Session {
   static ContainerFile Close(std::unique_ptr<Session> session);
 
   /// Turns a text, or a pair of texts, into ids, cut to the plan's length. An error is the input's
-  /// own: others can be used.
+  /// own: others can be used. A model that labels tokens takes one text, and no ids of other
+  /// making.
   [[nodiscard]] Result<Encoding> Encode(std::string_view text,
                                         std::optional<std::string_view> pair = {}) const;
 
@@ -204,6 +215,14 @@ class Session {
 
   [[nodiscard]] double threshold() const { return threshold_; }
   void SetThreshold(double threshold) { threshold_ = threshold; }
+  void SetAggregation(Aggregation way) { aggregation_ = way; }
+  /// Returns the labels that an answer of a model that labels tokens gives words of its text: an
+  /// answer to this `encoding`. Nothing for a word that no token begins in: it did not fit, or is
+  /// of nothing that the tokenizer keeps.
+  [[nodiscard]] std::vector<std::optional<uint32_t>> LabelsOfWords(
+      const Encoding& encoding, const Answer& answer, std::span<const ByteRange> words) const;
+  /// Returns the tags of a model that labels tokens.
+  [[nodiscard]] const TagScheme& tags() const { return *tags_; }
   [[nodiscard]] const Vocabulary& vocabulary() const;
   [[nodiscard]] uint64_t tokenizer_bytes() const;
   /// Returns the bytes of memory that the model takes: tokenizer, resident parts, working memory
@@ -229,6 +248,7 @@ class Session {
   [[nodiscard]] Status Run(const Encoding& encoding, Clock::time_point taken, Answer* answer);
   void Score(Answer* answer) const;
   void Embed(Answer* answer) const;
+  void FindSpans(const Encoding& encoding, Answer* answer) const;
   [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
   void TellDifferences() const;
   void TellDrift();
@@ -237,6 +257,8 @@ class Session {
   std::string prefix_;
   std::optional<uint32_t> dimensions_;
   double threshold_;
+  Aggregation aggregation_;
+  std::optional<TagScheme> tags_;  ///< of a model that labels tokens
   uint64_t cascade_seed_;
   NoticeSink notices_;
   std::optional<Clock::time_point> cold_start_;  ///< where a cold start's latency begins

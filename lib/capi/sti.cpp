@@ -210,6 +210,8 @@ double FigureOf(const ModelAnswer& answer, int32_t figure) {
       return answer.fell_back ? 1 : 0;
     case STI_ROWS_MISSING:
       return answer.rows_missing;
+    case STI_SPANS:
+      return static_cast<double>(answer.spans.size());
     default:
       return kNone;
   }
@@ -235,7 +237,9 @@ double FigureOf(Model& model, int32_t figure) {
     case STI_LONGEST:
       return model.info().max_length();
     case STI_DIMENSIONS:
-      return model.info().has_labels() ? 0 : model.info().head_values();
+      return model.info().embeds() ? model.info().head_values() : 0;
+    case STI_TOKEN_LABELS:
+      return model.info().labels_tokens() ? 1 : 0;
     default:
       return kNone;
   }
@@ -417,11 +421,28 @@ uint32_t sti_vector(sti_model* model, float* values, uint32_t room) {
   });
 }
 
+uint32_t sti_spans(sti_model* model, sti_span* spans, uint32_t room) {
+  return Value(model, uint32_t{0}, [&] {
+    return model->model->answers().Get(uint32_t{0}, [&](const ModelAnswer& answer) {
+      const std::vector<LabelledSpan>& found = answer.spans;
+      if (spans != nullptr && found.size() <= room) {
+        std::ranges::transform(found, spans, [](const LabelledSpan& span) {
+          return sti_span{.begin = span.bytes.begin,
+                          .end = span.bytes.end,
+                          .name = static_cast<int32_t>(span.name),
+                          .score = span.score};
+        });
+      }
+      return static_cast<uint32_t>(found.size());
+    });
+  });
+}
+
 const char* sti_name(sti_model* model, int32_t label) {
   return Value<const char*>(model, nullptr, [&]() -> const char* {
-    const auto& labels = model->model->info().labels;
+    const std::vector<std::string>& names = model->model->names();
     const auto at = static_cast<uint32_t>(label);
-    return at < labels.size() ? labels[at].c_str() : nullptr;
+    return at < names.size() ? names[at].c_str() : nullptr;
   });
 }
 

@@ -156,13 +156,15 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 #define STI_FULL_ACCURACY_PPM 8 /* of the full model, where the importance has no labels */
 #define STI_GUARANTEE 9         /* 1: labels in time under STI_LATE_DEGRADE, by a fallback [0] */
 /* Options of runs: they count from the next call, which loads the model again, but for the
- * threshold. So it does after STI_MEMORY_BYTES; what is over a lower bound is given back at once.
+ * threshold and the aggregation. So it does after STI_MEMORY_BYTES; what is over a lower bound is
+ * given back at once.
  */
 #define STI_LATE 16          /* fate of an input whose reads are late [STI_LATE_WAIT] */
 #define STI_COMPUTE 17       /* arithmetic of layers [STI_COMPUTE_AS_PLANNED] */
 #define STI_THRESHOLD_PPM 18 /* least score of a label of a multi-label model [500000] */
 #define STI_CLOCK_KHZ 19     /* clock of the cores, for plans with one for each [0: not known] */
 #define STI_LOCK_MEMORY 20   /* 1: shards and working memory stay in RAM, where allowed [0] */
+#define STI_AGGREGATION 21   /* how tokens become spans [STI_AGGREGATION_FIRST] */
 
 #define STI_LATE_WAIT 0    /* it keeps its bits and misses the target */
 #define STI_LATE_DEGRADE 1 /* it is computed with what has arrived; the plan needs a target */
@@ -171,6 +173,14 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 #define STI_COMPUTE_FP32 1
 #define STI_COMPUTE_BF16 2
 #define STI_COMPUTE_INT8 3
+
+/* Words have the label of their first token; of the greatest mean probability; of the token with
+ * the greatest. Or tokens are joined without regard to words, or each stays alone. */
+#define STI_AGGREGATION_FIRST 0
+#define STI_AGGREGATION_AVERAGE 1
+#define STI_AGGREGATION_MAX 2
+#define STI_AGGREGATION_SIMPLE 3
+#define STI_AGGREGATION_NONE 4
 
 /* Sets an option; 0 sets back one that is not set. */
 sti_code sti_set(sti_model* model, int32_t option, int64_t value, sti_error* error);
@@ -224,8 +234,21 @@ double sti_score(sti_model* model, int32_t label);
  * the model gives labels. `values` may be NULL where `room` is 0. */
 uint32_t sti_vector(sti_model* model, float* values, uint32_t room);
 
-/* Returns the name of a label, UTF-8 without control characters, valid until the model is closed;
- * NULL if there is no such label. */
+/* A stretch of the text that a model which labels tokens names. */
+typedef struct sti_span {
+  uint64_t begin; /* its first byte in the text */
+  uint64_t end;   /* the byte behind its last one */
+  int32_t name;   /* what it is, for sti_name */
+  float score;    /* mean probability of its labels */
+} sti_span;
+
+/* Copies the spans of this thread's last answer, in the order of the text, to `spans`, which has
+ * room for `room` of them, if they are enough. Returns how many there are: STI_SPANS; 0 if there is
+ * no answer, or the model does not label tokens. `spans` may be NULL where `room` is 0. */
+uint32_t sti_spans(sti_model* model, sti_span* spans, uint32_t room);
+
+/* Returns the name of a label, or of a span, UTF-8 without control characters, valid until the
+ * model is closed; NULL if there is none with this number. */
 const char* sti_name(sti_model* model, int32_t label);
 
 /* Figures of this thread's last answer: NaN if there is none. */
@@ -244,6 +267,7 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_CONFIDENCE 13   /* how sure that level was of its label, 0 to 1; NaN without one */
 #define STI_FELL_BACK 14    /* 1: reads did not come, and the plan's fallback answered */
 #define STI_ROWS_MISSING 15 /* tokens that counted as unknown, since their rows did not come */
+#define STI_SPANS 16        /* spans that the answer names, of a model that labels tokens */
 /* Figures of the model, after the last call that has ended. */
 #define STI_LABELS 32
 #define STI_OWN_BYTES 33 /* memory of the model, index not counted */
@@ -254,6 +278,7 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_READ_DRIFT 38    /* time of reads over the plan's, once runs have told; else 1 */
 #define STI_LONGEST 39       /* longest input of the model in tokens */
 #define STI_DIMENSIONS 40    /* numbers of an embedding; 0: the model gives labels */
+#define STI_TOKEN_LABELS 41  /* 1: the labels are of tokens, and answers have spans */
 
 /* Returns a figure; NaN where there is no such one. */
 double sti_stat(sti_model* model, int32_t figure);

@@ -210,6 +210,13 @@ constexpr Option kOptions[] = {
      }},
     {STI_CLOCK_KHZ, kMost,
      [](ModelOptions& o, int64_t v) { o.clock_khz = static_cast<uint64_t>(v); }},
+    {STI_AGGREGATION, STI_AGGREGATION_NONE,
+     [](ModelOptions& o, int64_t v) {
+       constexpr Aggregation kWays[] = {Aggregation::kFirst, Aggregation::kAverage,
+                                        Aggregation::kMax, Aggregation::kSimple,
+                                        Aggregation::kNone};
+       o.aggregation = kWays[v];
+     }},
     {STI_LOCK_MEMORY, 1, [](ModelOptions& o, int64_t v) { o.lock_memory = v != 0; }},
 };
 

@@ -49,7 +49,8 @@ std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
 }
 
 uint16_t LeastMinorFor(const ModelInfo& info) {
-  if (!info.has_labels()) return 5;
+  if (info.labels_tokens()) return 6;
+  if (info.embeds()) return 5;
   if (!TraitsOf(info).empty()) return 4;
   return NeedsInputRules(info) ? 3 : 2;
 }

@@ -155,12 +155,12 @@ class IndexParser {
     return {};
   }
 
-  // The pooler and the problem came with 1.1, what else a head is with 1.5. A model that embeds has
-  // neither pooler nor labels.
+  // The pooler and the problem came with 1.1, heads that embed with 1.5, those that label tokens
+  // with 1.6.
   Status ParseHead() {
     ModelInfo& info = index_.info;
-    if (source_.pooler() > 3 || source_.problem() > 1 || source_.head() > 1 ||
-        source_.pooling() > 2) {
+    if (source_.pooler() > 3 || source_.problem() > 1 || source_.head() > 2 ||
+        source_.pooling() > 3) {
       return Bad("a pooler, problem, head or pooling this tool does not know");
     }
     info.pooler = static_cast<PoolerActivation>(source_.pooler());
@@ -168,11 +168,16 @@ class IndexParser {
     info.head = {static_cast<HeadOutput>(source_.head()), static_cast<Pooling>(source_.pooling()),
                  source_.unit_length()};
     info.shape.has_pooler = info.pooler != PoolerActivation::kNone;
-    const bool fits = info.has_labels() ? info.shape.labels > 0 && info.shape.has_pooler &&
-                                              info.head == HeadTraits()
-                                        : info.shape.labels == 0 && !info.shape.has_pooler &&
-                                              info.problem == Problem::kSingleLabel;
-    return fits ? Status() : Bad("a head of other parts than it says");
+    return HeadFits(info) ? Status() : Bad("a head of other parts than it says");
+  }
+
+  // A model that embeds has neither pooler nor labels, and one that labels tokens no pooler.
+  static bool HeadFits(const ModelInfo& info) {
+    const ModelShape& shape = info.shape;
+    if (info.has_labels()) return shape.labels > 0 && shape.has_pooler && info.head == HeadTraits();
+    if (shape.has_pooler || info.problem != Problem::kSingleLabel) return false;
+    if (info.labels_tokens()) return shape.labels > 0 && info.head == HeadTraits::OfTokenLabels();
+    return shape.labels == 0 && info.head.pooling != Pooling::kNone;
   }
 
   // Fields of version 1.1. A file of 1.0 lacks them, and absent they are 0: what 1.0 meant.

@@ -38,7 +38,7 @@ class Exporter {
     STI_RETURN_IF_ERROR(WriteTokens(folder, vocabulary));
     STI_RETURN_IF_ERROR(
         WriteText(folder + "/tokenizer_config.json", TokenizerConfigText(index_.info, vocabulary)));
-    if (!index_.info.has_labels()) STI_RETURN_IF_ERROR(WriteModules(folder));
+    if (index_.info.embeds()) STI_RETURN_IF_ERROR(WriteModules(folder));
     STI_ASSIGN_OR_RETURN(SafetensorsWriter writer,
                          SafetensorsWriter::Create(folder + "/model.safetensors", Plan()));
     STI_RETURN_IF_ERROR(AppendRows(writer, index_.words));
@@ -84,7 +84,7 @@ class Exporter {
   [[nodiscard]] std::vector<TensorPlan> Plan() const {
     std::vector<TensorPlan> tensors;
     auto add = [&](TensorRole role, DataType type, uint32_t layer) {
-      std::string name = NameOf(role, layer, FamilyOf(index_.info));
+      std::string name = NameOf(role, layer, FamilyOf(index_.info), index_.info.head.output);
       if (name.empty()) return;
       tensors.push_back({std::move(name), type, ShapeOf(SpecOf(role), index_.info.shape)});
     };

@@ -169,7 +169,9 @@ std::vector<std::string> NamesIn(const std::string& dir) {
   return names;
 }
 
-std::string HelpWith(const OtherFormat& format, const std::string& dir, const Family& family) {
+// `model_class` is that of transformers that loads the model.
+std::string HelpWith(const OtherFormat& format, const std::string& dir,
+                     const std::string& model_class) {
   switch (format.kind) {
     case FormatKind::kTorch:
       return "if it is the model's state_dict, rename it to pytorch_model.bin, which is read "
@@ -177,7 +179,7 @@ std::string HelpWith(const OtherFormat& format, const std::string& dir, const Fa
     case FormatKind::kOtherLibrary:
       return "transformers 4 with the library it is of converts it: python3 -c 'from transformers "
              "import " +
-             std::string(family.class_name) + " as M; M.from_pretrained(\"" + dir + "\", " +
+             model_class + " as M; M.from_pretrained(\"" + dir + "\", " +
              std::string(format.argument) + ").save_pretrained(\"" + dir + "\")'";
     case FormatKind::kGraph:
       break;
@@ -239,7 +241,7 @@ Status CheckFolder(const std::string& path, const std::string& whose) {
   return MissingFile(path, NoSuchFileError("no such folder; give the folder of " + whose).At(path));
 }
 
-Error MissingWeights(const std::string& dir, const Family& family) {
+Error MissingWeights(const std::string& dir, const std::string& model_class) {
   for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
     const std::string path = dir + "/" + name;
     std::error_code ignored;
@@ -250,7 +252,7 @@ Error MissingWeights(const std::string& dir, const Family& family) {
     for (const std::string& name : names) {
       if (!name.ends_with(format.ending) || IsOfTraining(name)) continue;
       return ForeignError("only safetensors and pytorch_model.bin are read; " +
-                          HelpWith(format, dir, family))
+                          HelpWith(format, dir, model_class))
           .At(dir + "/" + name);
     }
   }

@@ -78,8 +78,9 @@ Status CheckFolder(const std::string& path, const std::string& whose);
 /// leads nowhere or the user may not look.
 Error MissingFile(const std::string& path, Error otherwise);
 
-/// Returns the error that a folder has no weights that are read.
-Error MissingWeights(const std::string& dir, const Family& family);
+/// Returns the error that a folder has no weights that are read; `model_class` is the class of
+/// transformers that loads its model.
+Error MissingWeights(const std::string& dir, const std::string& model_class);
 
 /// Returns the error that none of `files` has a tensor of this name, whose shape would be `shape`.
 /// `is_head` says that it is of the classifier.

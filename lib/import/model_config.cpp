@@ -64,6 +64,16 @@ std::string_view TypeWithout(const ObjectReader& reader) {
   return {};
 }
 
+/// The head of a class of transformers, which the end of the class's name tells.
+struct ClassEnding {
+  std::string_view ending;
+  HeadTraits head;
+};
+constexpr ClassEnding kClassEndings[] = {
+    {"ForSequenceClassification", HeadTraits()},
+    {"ForTokenClassification", HeadTraits::OfTokenLabels()},
+};
+
 /// Fills a ModelInfo from one config.json, a group of keys a step.
 class ConfigReader {
  public:
@@ -83,7 +93,7 @@ class ConfigReader {
  private:
   Status ReadFamily();
   Status CheckEncoder() const;
-  Status CheckClassifier() const;
+  Result<HeadTraits> NamedHead() const;
   Status ReadShape();
   Status ReadEmbedding();
   Status ReadPositions();
@@ -114,22 +124,22 @@ Status ConfigReader::ReadFamily() {
   return {};
 }
 
-Status ConfigReader::CheckClassifier() const {
-  if (const Json* names = reader_.Find("architectures")) {
-    const auto is_text = [](const Json& name) { return name.is_string(); };
-    if (!names->is_array() || !std::all_of(names->begin(), names->end(), is_text)) {
-      return reader_.Bad("architectures is not a list of names; mend the file");
-    }
-    const bool classifies = std::any_of(names->begin(), names->end(), [](const Json& name) {
-      return name.get_ref<const std::string&>().ends_with("ForSequenceClassification");
-    });
-    if (!classifies) {
-      return reader_
-          .Unsupported("architectures name no sequence classifier, " + names->dump().substr(0, 100))
-          .Fix(Remedy::kGivePooling);
+Result<HeadTraits> ConfigReader::NamedHead() const {
+  const Json* names = reader_.Find("architectures");
+  if (names == nullptr) return HeadTraits();
+  const auto is_text = [](const Json& name) { return name.is_string(); };
+  if (!names->is_array() || !std::all_of(names->begin(), names->end(), is_text)) {
+    return reader_.Bad("architectures is not a list of names; mend the file");
+  }
+  for (const Json& name : *names) {
+    for (const ClassEnding& known : kClassEndings) {
+      if (name.get_ref<const std::string&>().ends_with(known.ending)) return known.head;
     }
   }
-  return {};
+  return reader_
+      .Unsupported("architectures name no classifier of texts or tokens, " +
+                   names->dump().substr(0, 100))
+      .Fix(Remedy::kGivePooling);
 }
 
 Status ConfigReader::CheckEncoder() const {
@@ -221,9 +231,14 @@ Status ConfigReader::ReadHead() {
     info_.shape.has_pooler = false;
     return {};
   }
-  STI_RETURN_IF_ERROR(CheckClassifier());
-  info_.pooler = family_->pooler;
+  STI_ASSIGN_OR_RETURN(info_.head, NamedHead());
   STI_RETURN_IF_ERROR(ReadLabels());
+  if (info_.labels_tokens()) {
+    info_.pooler = PoolerActivation::kNone;
+    info_.shape.has_pooler = false;
+    return {};
+  }
+  info_.pooler = family_->pooler;
   return ReadProblem();
 }
 
@@ -379,24 +394,13 @@ bool HasFirstLayers(const DepthMap& depths) {
 
 }  // namespace
 
-namespace {
-
-// Returns the class of Hugging Face's library that loads the model: a classifier, or the encoder.
-std::string ClassOf(const ModelInfo& info) {
-  const std::string_view classifier = FamilyOf(info).class_name;
-  if (info.has_labels()) return std::string(classifier);
-  return std::string(classifier.substr(0, classifier.find("For"))) + "Model";
-}
-
-}  // namespace
-
 std::string ModelConfigText(const ModelInfo& info) {
   const ModelShape& s = info.shape;
   const Family& family = FamilyOf(info);
   const ConfigKeys& keys = family.keys;
   OrderedJson json;
   json["model_type"] = family.model_type;
-  json["architectures"] = {ClassOf(info)};
+  json["architectures"] = {ClassOf(family, info.head.output)};
   json[keys.layers] = s.layers;
   json[keys.heads] = s.width;
   json[keys.hidden] = s.hidden;

@@ -12,8 +12,9 @@ namespace sti {
 
 /// Reads and checks config.json. It sets all of the ModelInfo but `data_type`, and but `tokenizer`,
 /// of which only `pad_id`. `embeds` is the head of a model that gives vectors, whatever classes the
-/// file names, and has no labels; nothing: the model is to be a classifier. ForeignError for a
-/// model that we do not run, whose file is sound; DataError for what no model has, and for sizes
+/// file names, and has no labels; nothing: the class that the file names says whether the model
+/// labels texts or tokens, and one that names none labels texts. ForeignError for a model that we
+/// do not run, whose file is sound; DataError for what no model has, and for sizes
 /// beyond these limits: 1024 layers, 256 heads, hidden 16384, FFN 65536, 2^22 tokens, 65536
 /// positions, token types and labels. Pure but for reading the file.
 Result<ModelInfo> ReadModelConfig(const std::string& path,

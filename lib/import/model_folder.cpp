@@ -24,6 +24,7 @@
 #include "types/limits.h"
 #include "types/model_info.h"
 #include "types/model_order.h"
+#include "types/tag_scheme.h"
 
 namespace sti {
 namespace {
@@ -198,7 +199,12 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
   if (!parts.labels.empty()) {
     STI_ASSIGN_OR_RETURN(folder.info_.labels, ReadLabels(parts.labels, folder.info_.shape.labels));
   }
-  WarnOfLabels(folder.info_.labels, parts.labels.empty() ? config : parts.labels, parts.log);
+  const std::string& labels_file = parts.labels.empty() ? config : parts.labels;
+  WarnOfLabels(folder.info_.labels, labels_file, parts.log);
+  if (folder.info_.labels_tokens()) {
+    if (auto tags = TagScheme::Of(folder.info_.labels); !tags.ok())
+      return Error(tags.error()).At(labels_file);
+  }
   const ModelShape& shape = folder.info_.shape;
   const TokenizerInfo said = folder.info_.tokenizer;
   const std::string& files = parts.tokenizer.empty() ? folder.dir_ : parts.tokenizer;
@@ -226,7 +232,7 @@ Status ModelFolder::OpenFiles() {
     }
     if (IsFile(dir_ + format.index)) return OpenIndex(dir_ + format.index, format.open);
   }
-  return MissingWeights(dir_, family());
+  return MissingWeights(dir_, ClassOf(family(), info_.head.output));
 }
 
 Status ModelFolder::OpenIndex(const std::string& path,
@@ -299,7 +305,7 @@ Status ModelFolder::Resolve(const TensorSpec& tensor, uint32_t layer) {
 }
 
 Result<ModelFolder::Slot> ModelFolder::FindTensor(const TensorSpec& tensor, uint32_t layer) const {
-  for (const std::string& name : NamesOf(tensor.role, layer, family())) {
+  for (const std::string& name : NamesOf(tensor.role, layer, family(), info_.head.output)) {
     const WeightFile* file = FileOf(name);
     if (file == nullptr) continue;
     const std::string path = file->path() + ": tensor " + name;
@@ -311,7 +317,7 @@ Result<ModelFolder::Slot> ModelFolder::FindTensor(const TensorSpec& tensor, uint
                         "from_pretrained(..., dtype=torch.float32), and save it")
         .At(path);
   }
-  return MissingTensor(dir_, files_, NameOf(tensor.role, layer, family()),
+  return MissingTensor(dir_, files_, NameOf(tensor.role, layer, family(), info_.head.output),
                        Spell(ShapeOf(tensor, info_.shape)), tensor.home == Home::kHead);
 }
 

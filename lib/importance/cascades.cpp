@@ -330,7 +330,7 @@ std::vector<SubmodelCell> DefaultCascadeLevels(const ContainerIndex& index) {
 Status CheckCascades(const ContainerIndex& index, std::span<const Example> examples,
                      const CascadeChoice& choice) {
   if (!index.info.has_labels())
-    return UsageError("a cascade is for labels; the model embeds texts");
+    return UsageError("a cascade is for labels of texts, which the model does not give");
   if (index.info.problem != Problem::kSingleLabel)
     return UsageError("a model that gives several labels at once has no cascades");
   if (auto levels = SoundLevels(index, choice.levels); !levels.ok()) return levels.error();

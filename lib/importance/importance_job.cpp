@@ -14,7 +14,8 @@ namespace sti {
 Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
                     const ImportanceOptions& options) {
   if (!file.index().info.has_labels()) {
-    return ForeignError("embeds texts, and importance is measured by labels; plan without it")
+    const std::string what = file.index().info.embeds() ? "embeds texts" : "labels tokens";
+    return ForeignError(what + ", and importance is measured by labels of texts; plan without it")
         .At(file.name());
   }
   if (file.index().bits.size() < 2) {

@@ -8,8 +8,8 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/lowp_attention.h"
-#include "shard/weight_order.h"
 #include "model/batch.h"
+#include "shard/weight_order.h"
 
 namespace sti {
 namespace {

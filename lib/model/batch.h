@@ -27,6 +27,10 @@ struct Batch {
   [[nodiscard]] uint32_t TokenOf(OutputRows rows, uint32_t row) const {
     return rows == OutputRows::kAll ? row : offsets[row];
   }
+  /// Returns how many results a head has for it.
+  [[nodiscard]] uint32_t Results(const HeadTraits& head) const {
+    return head.output == HeadOutput::kTokenLabels ? tokens() : sequences();
+  }
   /// Returns how many rows of it `rows` are.
   [[nodiscard]] uint32_t Count(OutputRows rows) const {
     return rows == OutputRows::kAll ? tokens() : sequences();

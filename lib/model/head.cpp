@@ -7,12 +7,23 @@
 #include <span>
 
 #include "kernels/elementwise.h"
+#include "model/layer_executor.h"
 #include "network/tensors.h"
 
 namespace sti {
 namespace {
 
 constexpr uint32_t kOutputs = 16;  // of the pooler, a task
+
+// Goes from a row [d] to its logits [labels].
+void ClassifyRow(const ModelShape& shape, const HeadParameters& parameters, const float* row,
+                 float* logits) {
+  const uint32_t d = shape.hidden;
+  for (uint32_t label = 0; label < shape.labels; ++label) {
+    const float* weights = parameters[TensorRole::kClassifierWeight].data() + uint64_t{label} * d;
+    logits[label] = Dot(weights, row, d) + parameters[TensorRole::kClassifierBias][label];
+  }
+}
 
 }  // namespace
 
@@ -51,12 +62,16 @@ void ClassifierHead::Classify(uint32_t rows, float* pooled, float* logits) const
         assert(false);  // a classifier has a pooler
         break;
     }
-    for (uint32_t label = 0; label < shape.labels; ++label) {
-      const float* weights = parameters[TensorRole::kClassifierWeight].data() + uint64_t{label} * d;
-      logits[uint64_t{r} * shape.labels + label] =
-          Dot(weights, row, d) + parameters[TensorRole::kClassifierBias][label];
-    }
+    ClassifyRow(shape, parameters, row, logits + uint64_t{r} * shape.labels);
   }
+}
+
+void ClassifyTokens(const ModelShape& shape, const HeadParameters& parameters, uint32_t tokens,
+                    const float* hidden, ThreadPool& pool, float* logits) {
+  ForRows(pool, tokens, [&](uint32_t token) {
+    ClassifyRow(shape, parameters, hidden + uint64_t{token} * shape.hidden,
+                logits + uint64_t{token} * shape.labels);
+  });
 }
 
 namespace {

@@ -1,5 +1,6 @@
 // The heads of models, on the rows that they want of the last layer (HeadTraits): pooler and
-// classifier for labels, or what makes one vector of a sequence's rows.
+// classifier for labels of texts, a classifier for labels of tokens, or what makes one vector of a
+// sequence's rows.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,11 @@ struct ClassifierHead {
   /// Does the second half of Run: activates `pooled` [rows, d] in place, and classifies it.
   void Classify(uint32_t rows, float* pooled, float* logits) const;
 };
+
+/// Labels tokens: goes from `hidden` [tokens, d] to `logits` [tokens, labels]. Thread-safe, as the
+/// pool is.
+void ClassifyTokens(const ModelShape& shape, const HeadParameters& parameters, uint32_t tokens,
+                    const float* hidden, ThreadPool& pool, float* logits);
 
 /// Divides a vector by its length, unless that is 0. Pure.
 void MakeUnitLength(std::span<float> vector);

@@ -88,9 +88,14 @@ void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
 
 void Transformer::Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
                        float* values) {
-  if (head_.output == HeadOutput::kLabels)
-    return Classify(batch.Count(head_.rows()), hidden, parameters, values);
-  EmbedSequences(head_, batch, hidden, shape_.hidden, values);
+  switch (head_.output) {
+    case HeadOutput::kLabels:
+      return Classify(batch.Count(head_.rows()), hidden, parameters, values);
+    case HeadOutput::kEmbedding:
+      return EmbedSequences(head_, batch, hidden, shape_.hidden, values);
+    case HeadOutput::kTokenLabels:
+      return ClassifyTokens(shape_, parameters, batch.tokens(), hidden, pool_, values);
+  }
 }
 
 void Transformer::Classify(uint32_t rows, const float* hidden, const HeadParameters& parameters,

@@ -76,7 +76,8 @@ class Transformer {
   void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingParameters& parameters);
 
   /// Computes the head on the rows that it wants of a batch, `hidden` [rows, d], as the last layer
-  /// leaves them: `values` [sequences, ModelInfo::head_values()], logits or embeddings.
+  /// leaves them: `values` [results, ModelInfo::head_values()], logits or embeddings, of each
+  /// sequence or of each token (Batch::Results).
   void Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
             float* values);
   /// Computes the head of a model that gives labels, on a row of each of some sequences: `logits`

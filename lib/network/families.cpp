@@ -38,8 +38,12 @@ const Family& FamilyOf(const ModelInfo& info) {
   return *family;
 }
 
-std::string NameOf(TensorRole role, uint32_t layer, const Family& family) {
+std::string NameOf(TensorRole role, uint32_t layer, const Family& family, HeadOutput output) {
   std::string name(family.names[role]);
+  if (output == HeadOutput::kTokenLabels && role == TensorRole::kClassifierWeight)
+    name = "classifier.weight";
+  if (output == HeadOutput::kTokenLabels && role == TensorRole::kClassifierBias)
+    name = "classifier.bias";
   const TensorSpec& tensor = SpecOf(role);
   if (name.empty() || tensor.home == Home::kHead) return name;
   std::string prefix(family.encoder);
@@ -47,9 +51,10 @@ std::string NameOf(TensorRole role, uint32_t layer, const Family& family) {
   return prefix + name;
 }
 
-std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& family) {
+std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& family,
+                                 HeadOutput output) {
   constexpr std::string_view kNorm = "LayerNorm.";
-  std::vector<std::string> names = {NameOf(role, layer, family)};
+  std::vector<std::string> names = {NameOf(role, layer, family, output)};
   if (const size_t norm = names[0].find(kNorm); norm != std::string::npos) {
     const std::string_view last = names[0].ends_with("weight") ? "gamma" : "beta";
     names.push_back(names[0].substr(0, norm + kNorm.size()) + std::string(last));
@@ -61,6 +66,12 @@ std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& 
     names.push_back(std::move(bare));
   }
   return names;
+}
+
+std::string ClassOf(const Family& family, HeadOutput output) {
+  constexpr std::string_view kEndings[] = {"ForSequenceClassification", "Model",
+                                           "ForTokenClassification"};
+  return std::string(family.class_prefix) + std::string(kEndings[static_cast<size_t>(output)]);
 }
 
 bool LacksSecondType(const ModelInfo& info) {

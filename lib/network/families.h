@@ -30,8 +30,8 @@ struct ConfigKeys {
 };
 
 /// The names of a family's tensors, by role: behind the prefix of a layer for those of a layer,
-/// behind that of the encoder for rows and embeddings, whole for the head. A tensor that the family
-/// lacks has none.
+/// behind that of the encoder for rows and embeddings, whole for the head, which is the one that
+/// labels texts. A tensor that the family lacks has none.
 class TensorNames {
  public:
   struct Entry {
@@ -69,7 +69,8 @@ struct NamedTokenizer {
 struct Family {
   Architecture architecture = {};
   std::string_view model_type = {};  ///< in config.json
-  std::string_view class_name = {};  ///< the class of transformers that loads a classifier
+  /// The beginning of the names of its classes in transformers: "Bert".
+  std::string_view class_prefix = {};
   /// The beginning of the classes that config.json may name where it lacks model_type: of old
   /// checkpoints, which have BERT's keys. Empty: a folder without model_type is not of this family.
   std::string_view class_without_type = {};
@@ -104,12 +105,19 @@ const Family* FindFamily(std::string_view model_type);
 const Family& FamilyOf(const ModelInfo& info);
 
 /// Returns the usual name of a tensor: "bert.encoder.layer.3.attention.self.query.weight". `layer`
-/// only counts for tensors of a layer. Empty if the family has no such tensor.
-std::string NameOf(TensorRole role, uint32_t layer, const Family& family);
+/// only counts for tensors of a layer, and `output` for those of the head: where it labels tokens,
+/// all families name its classifier alike. Empty if the family has no such tensor.
+std::string NameOf(TensorRole role, uint32_t layer, const Family& family,
+                   HeadOutput output = HeadOutput::kLabels);
 
 /// Returns all names that a tensor may have in files, the usual one first: with gamma and beta for
 /// a norm's weight and bias, and without the name of the encoder in front.
-std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& family);
+std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& family,
+                                 HeadOutput output = HeadOutput::kLabels);
+
+/// Returns the name of the class of transformers that loads a model of this family and head:
+/// "BertForTokenClassification".
+std::string ClassOf(const Family& family, HeadOutput output);
 
 /// Returns whether both texts of a pair have one token type where those of the family have two.
 bool LacksSecondType(const ModelInfo& info);

@@ -16,12 +16,12 @@ constexpr Trait kTraits[] = {
     {"embedding projection",
      [](const ModelInfo& info) { return info.shape.embedding.has_value(); }},
     {"pooler gelu", [](const ModelInfo& info) { return info.pooler == PoolerActivation::kGelu; }},
-    {"sentence embedding",
-     [](const ModelInfo& info) { return info.head.output == HeadOutput::kEmbedding; }},
+    {"sentence embedding", [](const ModelInfo& info) { return info.embeds(); }},
     {"mean pooling", [](const ModelInfo& info) { return info.head.pooling == Pooling::kMean; }},
     {"maximum pooling",
      [](const ModelInfo& info) { return info.head.pooling == Pooling::kMaximum; }},
     {"unit length", [](const ModelInfo& info) { return info.head.unit_length; }},
+    {"token labels", [](const ModelInfo& info) { return info.labels_tokens(); }},
 };
 
 }  // namespace

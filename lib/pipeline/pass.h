@@ -38,7 +38,8 @@ struct Pass {
 /// The result of a pass. `values` is used again: once it has grown, a run allocates nothing.
 struct PassOutput {
   bool hidden = false;  ///< whether hidden rows of the plan's last layer are wanted, not logits
-  /// Logits [sequences, labels] or embeddings [sequences, d], or hidden rows [tokens, d].
+  /// Logits [sequences, labels] or [tokens, labels], embeddings [sequences, d], or hidden rows
+  /// [tokens, d].
   std::vector<float> values;
   bool wants_attention = false;  ///< whether `attention` is wanted
   /// [tokens] What each token received of its sequence's attention, summed over the layers and

@@ -210,7 +210,7 @@ class Planner {
 bool Planner::ServesAllLengths(const Parts& parts) const {
   return request_.length == 0 && request_.further_lengths.empty() &&
          request_.strategy == Strategy::kSti && !request_.cold() && !request_.io_budget_bytes &&
-         parts.variants && !parts.cascade && input_->info.has_labels();
+         parts.variants && !parts.cascade && !input_->info.embeds();
 }
 
 /// Returns lengths and clocks of the plan and its variants; the plan's own first.

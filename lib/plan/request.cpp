@@ -217,6 +217,14 @@ Status ValidateRequest(const PlanRequest& request) {
 
 Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
   if (info.has_labels()) return {};
+  if (info.labels_tokens()) {
+    const std::string why = "the model labels tokens, and";
+    if (request.cascade() != nullptr)
+      return Unreasonable(why + " a cascade is sure of one label a text", kDrop, "cascade");
+    if (request.turns() != nullptr)
+      return Unreasonable(why + " turns are for labels of texts", kDrop, "turns");
+    return {};
+  }
   const std::string why =
       "the model embeds texts, and vectors of two submodels or fidelities do not compare";
   if (!request.further_lengths.empty() || request.clocks.size() > 1)

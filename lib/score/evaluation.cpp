@@ -48,14 +48,30 @@ std::optional<CascadeTally> CascadeTallyOf(const Plan& plan) {
 }
 
 void Evaluation::Add(std::span<const uint32_t> truth, const AnsweredRow& row) {
-  right.push_back(row.judged.right);
   labels.Add(truth, row.given);
+  loss.Add(row.judged.loss);
+  AddRow(row);
+}
+
+void Evaluation::AddSpans(std::span<const WordSpan> truth, std::span<const WordSpan> given,
+                          const AnsweredRow& row) {
+  const auto is_in = [](std::span<const WordSpan> spans, const WordSpan& span) {
+    return std::ranges::find(spans, span) != spans.end();
+  };
+  for (const WordSpan& span : truth) labels.AddSpan(span.kind, true, is_in(given, span));
+  for (const WordSpan& span : given) {
+    if (!is_in(truth, span)) labels.AddSpan(span.kind, false, true);
+  }
+  AddRow(row);
+}
+
+void Evaluation::AddRow(const AnsweredRow& row) {
+  right.push_back(row.judged.right);
   deadline_misses += row.late ? 1 : 0;
   degraded_inputs += row.degraded ? 1 : 0;
   guaranteed = guaranteed || row.guaranteed;
   fallbacks += row.fallback_rows_missing ? 1 : 0;
   rows_missing += row.fallback_rows_missing.value_or(0);
-  loss.Add(row.judged.loss);
   bytes_read.Add(static_cast<double>(row.bytes_read));
   latency_us.Add(row.latency_us);
   stall_us.Add(row.stall_us);
@@ -77,12 +93,23 @@ double Evaluation::accuracy() const {
   return examples() == 0 ? 0 : static_cast<double>(right_count()) / static_cast<double>(examples());
 }
 
+LabelCount Evaluation::AllSpans() const {
+  LabelCount all;
+  for (const LabelCount& kind : labels.labels()) {
+    all.examples += kind.examples;
+    all.given += kind.given;
+    all.right += kind.right;
+  }
+  return all;
+}
+
 double Evaluation::accuracy_before() const {
   return static_cast<double>(compared->right_before) / static_cast<double>(examples());
 }
 
 std::optional<double> Evaluation::PositiveF1(const ModelInfo& info) const {
-  if (info.problem != Problem::kSingleLabel || info.labels.size() != 2) return std::nullopt;
+  const bool is_one_of_two = info.problem == Problem::kSingleLabel && info.labels.size() == 2;
+  if (!is_one_of_two || span_names) return std::nullopt;
   return labels.F1(1);
 }
 
@@ -103,7 +130,7 @@ std::vector<Gate> FailedGates(const Evaluation& evaluation, const Gates& gates) 
   const auto judge = [&failed](Gate gate, bool fails) {
     if (fails) failed.push_back(gate);
   };
-  judge(Gate::kAccuracy, gates.min_accuracy && evaluation.accuracy() < *gates.min_accuracy);
+  judge(Gate::kAccuracy, gates.min_accuracy && evaluation.quality() < *gates.min_accuracy);
   judge(Gate::kP99, gates.max_p99_us && evaluation.latency_us.p99() > *gates.max_p99_us);
   judge(Gate::kMemory,
         gates.max_memory_bytes && evaluation.peak_rss_bytes > *gates.max_memory_bytes);
@@ -120,16 +147,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Every label that occurs, in the model's order.
-Json ClassesOf(const LabelCounts& counts, const ModelInfo& info) {
+Json ClassesOf(const LabelCounts& counts, const std::vector<std::string>& names) {
   Json classes = Json::object();
   for (size_t label = 0; label < counts.labels().size(); ++label) {
     const LabelCount& count = counts.labels()[label];
     if (!count.occurs()) continue;
-    classes[info.labels[label]] = {{"examples", count.examples},
-                                   {"given", count.given},
-                                   {"right", count.right},
-                                   {"unanswered", count.unanswered},
-                                   {"f1", count.F1()}};
+    classes[names[label]] = {{"examples", count.examples},
+                             {"given", count.given},
+                             {"right", count.right},
+                             {"unanswered", count.unanswered},
+                             {"f1", count.F1()}};
   }
   return classes;
 }
@@ -174,16 +201,25 @@ Json MeasuredOf(const RunningMean& mean) {
   return mean.count() == 0 ? Json(nullptr) : Json(mean.mean());
 }
 
+// Spans of all kinds together, as seqeval counts them.
+Json SpansOf(const Evaluation& e) {
+  const LabelCount all = e.AllSpans();
+  return {{"examples", all.examples},     {"given", all.given},     {"right", all.right},
+          {"precision", all.Precision()}, {"recall", all.Recall()}, {"f1", all.F1()},
+          {"cut_texts", e.cut_texts}};
+}
+
 // Adds what is known of right and wrong answers.
 void AddCorrectness(const Evaluation& e, const ModelInfo& info, Json& json) {
   const ShareInterval interval = WilsonInterval(e.right_count(), e.examples());
   json["accuracy_interval"] = {interval.low, interval.high};
+  if (e.span_names) json["spans"] = SpansOf(e);
   json["macro_f1"] = e.labels.MacroF1();
   json["positive_f1"] = OrNull(e.PositiveF1(info));
   json["unanswered"] = e.errors.size();
   json["errors"] = ErrorsOf(e);
-  json["classes"] = ClassesOf(e.labels, info);
-  json["confusion"] = ConfusionOf(e.labels, info);
+  json["classes"] = ClassesOf(e.labels, e.span_names.value_or(info.labels));
+  json["confusion"] = e.span_names ? Json(nullptr) : ConfusionOf(e.labels, info);
   json[Baseline::kRowsField] = e.rows.Hex();
   json[Baseline::kRightField] = RightToHex(e.right);
   json["baseline"] = ComparisonOf(e);

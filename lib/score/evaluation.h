@@ -15,6 +15,7 @@
 #include "base/samples.h"
 #include "score/baseline.h"
 #include "score/label_counts.h"
+#include "score/spans.h"
 #include "types/model_info.h"
 #include "types/plan.h"
 #include "types/score.h"
@@ -80,6 +81,10 @@ struct Evaluation {
   std::vector<RowError> errors;  ///< rows that got no answer, ascending
   bool reads_failed = false;     ///< of some of them
   LabelCounts labels;            ///< that examples have, and that they were given
+  /// The names of labels where these are kinds of spans, of a model that labels tokens: an example
+  /// is right then if all its spans are. Nothing: they are the model's labels.
+  std::optional<std::vector<std::string>> span_names;
+  uint64_t cut_texts = 0;        ///< texts with spans of which some did not fit
   Digest rows;                   ///< of the examples' texts and labels
   uint64_t deadline_misses = 0;  ///< answers that came after the target
   uint64_t degraded_inputs = 0;  ///< answers of which some shard had fewer bits than planned
@@ -101,6 +106,9 @@ struct Evaluation {
 
   /// Adds one example, which has the labels `truth`, ascending, and got this answer.
   void Add(std::span<const uint32_t> truth, const AnsweredRow& row);
+  /// Adds one example whose words have the spans `truth` and were given the spans `given`.
+  void AddSpans(std::span<const WordSpan> truth, std::span<const WordSpan> given,
+                const AnsweredRow& row);
   /// Adds one example, which has the labels `truth` and got no answer for this reason.
   void AddUnanswered(std::span<const uint32_t> truth, std::string reason);
 
@@ -113,8 +121,16 @@ struct Evaluation {
   [[nodiscard]] double accuracy() const;
   /// Returns the share of examples that were right in the baseline. There are examples and one.
   [[nodiscard]] double accuracy_before() const;
+  /// Returns the counts of all spans together.
+  [[nodiscard]] LabelCount AllSpans() const;
+  /// Returns what a least accuracy bounds: of spans their F1 (AllSpans), else the share of examples
+  /// that are right.
+  [[nodiscard]] double quality() const { return span_names ? AllSpans().F1() : accuracy(); }
   /// Returns the F1 of the label with id 1, which of two says yes; nothing for other models.
   [[nodiscard]] std::optional<double> PositiveF1(const ModelInfo& info) const;
+
+ private:
+  void AddRow(const AnsweredRow& row);
 };
 
 /// Returns one object on one line, of which ParseBaseline (score/baseline.h) reads what it needs.
@@ -123,7 +139,7 @@ std::string EvaluationToJson(const Evaluation& evaluation, const ModelInfo& info
 
 /// The number that a gate bounds.
 enum class Gate : uint8_t {
-  kAccuracy,    ///< share of examples that are right
+  kAccuracy,    ///< Evaluation::quality
   kP99,         ///< the latency's 99th percentile
   kMemory,      ///< of the process, at its peak
   kInputBytes,  ///< read for an input, on average
@@ -133,7 +149,7 @@ enum class Gate : uint8_t {
 
 /// Holds the bounds that a user sets; a number may reach its bound.
 struct Gates {
-  std::optional<double> min_accuracy = {};        ///< share of examples that are right
+  std::optional<double> min_accuracy = {};        ///< of Evaluation::quality
   std::optional<double> max_p99_us = {};          ///< bound of the latency's 99th percentile
   std::optional<uint64_t> max_memory_bytes = {};  ///< of the process, at its peak
   std::optional<uint64_t> max_input_bytes = {};   ///< read for an input, on average

@@ -4,6 +4,17 @@
 
 namespace sti {
 
+namespace {
+
+double ShareOf(uint64_t part, uint64_t all) {
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+}
+
+}  // namespace
+
+double LabelCount::Precision() const { return ShareOf(right, given); }
+double LabelCount::Recall() const { return ShareOf(right, examples); }
+
 double LabelCount::F1() const {
   if (!occurs()) return 0;
   return 2 * static_cast<double>(right) / static_cast<double>(examples + given);
@@ -22,6 +33,13 @@ void LabelCounts::Add(std::span<const uint32_t> truth, std::span<const uint32_t>
     count.right += std::binary_search(truth.begin(), truth.end(), label) ? 1 : 0;
   }
   if (truth.size() == 1 && given.size() == 1) ++confusion_[{truth[0], given[0]}];
+}
+
+void LabelCounts::AddSpan(uint32_t label, bool has, bool was_given) {
+  LabelCount& count = CountOf(label);
+  count.examples += has ? 1 : 0;
+  count.given += was_given ? 1 : 0;
+  count.right += has && was_given ? 1 : 0;
 }
 
 void LabelCounts::AddUnanswered(std::span<const uint32_t> truth) {

@@ -19,6 +19,10 @@ struct LabelCount {
 
   /// Returns whether it is of any example, by the truth or by the model.
   [[nodiscard]] bool occurs() const { return examples + given > 0; }
+  /// Returns the share of those given it that have it, and of those that have it that were given
+  /// it; 0 of none.
+  [[nodiscard]] double Precision() const;
+  [[nodiscard]] double Recall() const;
   /// Returns the harmonic mean of precision and recall; 0 if the label does not occur.
   [[nodiscard]] double F1() const;
 };
@@ -28,6 +32,9 @@ class LabelCounts {
  public:
   /// Adds an example that has the labels `truth` and was given the labels `given`; both ascending.
   void Add(std::span<const uint32_t> truth, std::span<const uint32_t> given);
+
+  /// Adds one span of the kind `label`: one that a text has, that a model gave it, or both.
+  void AddSpan(uint32_t label, bool has, bool was_given);
 
   /// Adds an example that has the labels `truth` and got no answer.
   void AddUnanswered(std::span<const uint32_t> truth);

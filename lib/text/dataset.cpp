@@ -135,38 +135,6 @@ Status Reader::ReadJsonLines(std::string_view content) {
   }
 }
 
-// Files that a spreadsheet or a packer makes, by what they begin with.
-Status CheckIsText(std::string_view content, const std::string& name) {
-  const struct {
-    std::string_view begin;
-    const char* what;
-  } kinds[] = {
-      {"\xFF\xFE", "is UTF-16; save it as UTF-8"},
-      {"\xFE\xFF", "is UTF-16; save it as UTF-8"},
-      {"\x1F\x8B", "is packed by gzip; unpack it first, or pipe it through zcat"},
-      {"\x28\xB5\x2F\xFD", "is packed by zstd; unpack it first, or pipe it through zstdcat"},
-      {"PK\x03\x04", "is a zip archive or a spreadsheet; save it as CSV in UTF-8"}};
-  for (const auto& kind : kinds) {
-    if (content.starts_with(kind.begin)) return DataError(kind.what).At(name);
-  }
-  return {};
-}
-
-// Bytes that are not UTF-8 count as U+FFFD, so that a letter of another encoding is lost.
-void WarnOfOtherEncodings(std::string_view content, const std::string& name, const LogSink& log) {
-  if (!log) return;
-  uint64_t line = 1;
-  for (std::string_view rest = content; !rest.empty(); ++line) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    if (!IsUtf8(rest.substr(0, end))) {
-      log({LogLevel::kWarning, name + ":" + std::to_string(line) +
-                                   ": not UTF-8, so letters are lost; save the file as UTF-8"});
-      return;
-    }
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-}
-
 }  // namespace
 
 bool ColumnChoice::numbered() const { return IsNumber(text); }

@@ -3,11 +3,18 @@
 #include <span>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/text_cutter.h"
 #include "types/cascade.h"
 
 namespace sti {
 namespace {
+
+size_t CountCodePoints(std::string_view text) {
+  size_t count = 0;
+  for (; !text.empty(); ++count) TakeCodePoint(&text);
+  return count;
+}
 
 /// Appends a control token, of the type of what comes next.
 void AppendControl(uint32_t id, Encoding* encoding) {
@@ -101,6 +108,23 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   encoding.types.resize(encoding.ids.size(), info_.second_type);
   encoding.truncated = cut.truncated;
   return encoding;
+}
+
+void Tokenizer::MarkContinuations(std::string_view text, Encoding* encoding) const {
+  const auto continues = [&](uint32_t id, const ByteRange& at) {
+    if (info_.kind == TokenizerKind::kWordPiece) {
+      return CountCodePoints(vocabulary().Token(id)) !=
+             CountCodePoints(text.substr(at.begin, at.size()));
+    }
+    const auto is_space = [&](uint64_t place) { return place < text.size() && text[place] == ' '; };
+    return at.begin > 0 && !is_space(at.begin - 1) && !is_space(at.begin);
+  };
+  encoding->continues_word.assign(encoding->ids.size(), false);
+  for (size_t i = 0; i < encoding->ids.size(); ++i) {
+    const uint32_t id = encoding->ids[i];
+    if (encoding->words[i] == kNoWord || id == info_.unknown_id) continue;
+    encoding->continues_word[i] = continues(id, encoding->offsets[i]);
+  }
 }
 
 }  // namespace sti

@@ -60,6 +60,9 @@ struct Encoding {
   /// The first token of the second text, or the control token behind it where none is left of it;
   /// those before are of the first. Nothing: there is one text.
   std::optional<uint32_t> second_begin;
+  /// As many as ids: whether each goes on with the word of the token in front of it
+  /// (Tokenizer::MarkContinuations). Empty where that was not asked for.
+  std::vector<bool> continues_word;
   bool truncated = false;  ///< some of the text did not fit
 };
 
@@ -83,6 +86,13 @@ class Tokenizer {
   /// `cuts_begin`; of a pair the longer text is cut so until both are equally long, then both are.
   [[nodiscard]] Encoding Encode(std::string_view text, std::optional<std::string_view> pair,
                                 uint32_t max_length) const;
+
+  /// Sets which tokens of an encoding of `text`, which has no pair, go on with a word, by the rule
+  /// of the token-classification pipeline of Hugging Face's transformers. For WordPiece these are
+  /// tokens that have another number of characters than their bytes in the text: "##ing", and
+  /// accents of several characters that make one. For byte-level BPE they are tokens with no space
+  /// in front of them or at their begin. An unknown token never does.
+  void MarkContinuations(std::string_view text, Encoding* encoding) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const;
   [[nodiscard]] const TokenizerInfo& info() const { return info_; }

@@ -26,7 +26,7 @@ struct ModelShape {
   uint32_t vocabulary = 0;     ///< rows of the word embeddings
   uint32_t max_positions = 0;  ///< rows of the position embeddings
   uint32_t token_types = 0;    ///< rows of the token type embeddings
-  uint32_t labels = 0;         ///< classes; 0 of a model that embeds
+  uint32_t labels = 0;         ///< classes of a text or of a token; 0 of a model that embeds
   /// E, the width of embedding rows, where it is not d: then their sum is projected to d.
   std::optional<uint32_t> embedding = std::nullopt;
   bool has_pooler = true;  ///< a dense layer [d, d] stands between encoder and classifier
@@ -46,30 +46,37 @@ enum class Architecture : uint8_t;
 /// The function between the pooler and the classifier; of a model without a pooler there is none.
 enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1, kGelu = 2, kNone = 3 };
 
-/// The result of a head for each sequence.
+/// The result of a head: one for each sequence, or one for each token of it.
 enum class HeadOutput : uint8_t {
-  kLabels = 0,     ///< a logit for each label
-  kEmbedding = 1,  ///< a vector [d] that says what the text is about
+  kLabels = 0,       ///< a logit for each label, of the text
+  kEmbedding = 1,    ///< a vector [d] that says what the text is about
+  kTokenLabels = 2,  ///< a logit for each label, of each token
 };
 
-/// How the rows of a sequence, one a token, become the one row that its head goes on with.
+/// How the rows of a sequence, one a token, become those that its head goes on with.
 enum class Pooling : uint8_t {
-  kFirst = 0,    ///< the first token's row
-  kMean = 1,     ///< the mean of all rows, column by column
-  kMaximum = 2,  ///< the greatest of each column
+  kFirst = 0,    ///< one row: the first token's
+  kMean = 1,     ///< one row: the mean of all, column by column
+  kMaximum = 2,  ///< one row: the greatest of each column
+  kNone = 3,     ///< all rows, as they are
 };
 
 /// The rows of its output that a layer gives: all, or each sequence's first.
 enum class OutputRows : uint8_t { kAll, kFirst };
 
 /// Says what happens behind the last layer, apart from the parameters that it takes: a pooler and a
-/// classifier where the head gives labels, and none where it embeds.
+/// classifier where the head labels texts, a classifier where it labels tokens, and none where it
+/// embeds.
 struct HeadTraits {
   HeadOutput output = HeadOutput::kLabels;
   Pooling pooling = Pooling::kFirst;
   bool unit_length = false;  ///< embeddings are divided by their length
 
   friend bool operator==(const HeadTraits&, const HeadTraits&) = default;
+  /// Returns the traits of a head that labels tokens.
+  static constexpr HeadTraits OfTokenLabels() {
+    return {.output = HeadOutput::kTokenLabels, .pooling = Pooling::kNone};
+  }
   /// Returns the rows that the head wants of the last layer.
   [[nodiscard]] OutputRows rows() const {
     return pooling == Pooling::kFirst ? OutputRows::kFirst : OutputRows::kAll;
@@ -119,10 +126,14 @@ struct ModelInfo {
   Problem problem = Problem::kSingleLabel;
   uint32_t position_offset = 0;  ///< row of the position embeddings that the first token has
 
-  /// Returns whether the head gives labels.
+  /// Returns whether the head labels texts.
   [[nodiscard]] bool has_labels() const { return head.output == HeadOutput::kLabels; }
-  /// Returns how many numbers the head gives for each sequence: a logit a label, or d.
-  [[nodiscard]] uint32_t head_values() const { return has_labels() ? shape.labels : shape.hidden; }
+  /// Returns whether the head gives vectors of texts.
+  [[nodiscard]] bool embeds() const { return head.output == HeadOutput::kEmbedding; }
+  /// Returns whether the head labels the tokens of texts.
+  [[nodiscard]] bool labels_tokens() const { return head.output == HeadOutput::kTokenLabels; }
+  /// Returns how many numbers each result of the head has: a logit a label, or d.
+  [[nodiscard]] uint32_t head_values() const { return embeds() ? shape.hidden : shape.labels; }
 
   /// Returns the longest input in tokens: as many as there are positions, or fewer where the
   /// tokenizer cuts before.

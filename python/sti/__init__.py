@@ -12,16 +12,17 @@ Each method is a function of sti.h, whose comments hold here too: any thread may
 model take turns, and each thread reads the answer of its own last run. What fails raises an Error.
 """
 
+import bisect
 import ctypes
 import os
 from typing import (Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple,
                     TypeVar, Union)
 
-from ._library import LOG, READ_AT, CError, library
-from ._numbers import Code, Compute, Kind, Late, Log, Option, Stat
+from ._library import LOG, READ_AT, CError, CSpan, library
+from ._numbers import Aggregation, Code, Compute, Kind, Late, Log, Option, Stat
 
-__all__ = ["Answer", "Code", "Compute", "Error", "Host", "Input", "Kind", "Late", "Log", "Model",
-           "Option", "Stat", "__version__"]
+__all__ = ["Aggregation", "Answer", "Code", "Compute", "Error", "Host", "Input", "Kind", "Late", "Log",
+           "Model", "Option", "Span", "Stat", "__version__"]
 __version__: str = library.sti_version().decode()
 
 Input = Union[str, Tuple[str, str]]  # a text, or a pair of texts
@@ -46,6 +47,26 @@ class Answer(NamedTuple):
     label: str
     score: float
     chosen: List[Tuple[str, float]]
+
+
+class Span(NamedTuple):
+    """A stretch of a text, text[begin:end], what the model calls it, and how probable that is."""
+
+    label: str
+    score: float
+    begin: int
+    end: int
+
+
+def _characters(text: str, encoded: bytes, spans: Sequence[CSpan]) -> List[Tuple[int, int]]:
+    """Returns the characters of `text` that the bytes of each span are of."""
+    if len(encoded) == len(text):
+        return [(span.begin, span.end) for span in spans]
+    begins = [0]  # of each character in `encoded`, and its end
+    for character in text:
+        begins.append(begins[-1] + len(_bytes(character)))
+    return [(bisect.bisect_right(begins, span.begin) - 1, bisect.bisect_left(begins, span.end))
+            for span in spans]
 
 
 class _Reads:
@@ -230,7 +251,7 @@ class Model(_Owner):
             raise TypeError(f"texts are a sequence of str, not one {type(texts).__name__}; pass [text]")
         dimensions = int(self.stat(Stat.DIMENSIONS))
         if dimensions == 0:
-            raise TypeError("the model gives labels, no vectors; use run")
+            raise TypeError("the model gives labels, no vectors; use run or spans")
         vectors = (ctypes.c_float * dimensions * len(texts))()
         for number, text in enumerate(texts):
             try:
@@ -240,7 +261,22 @@ class Model(_Owner):
             library.sti_vector(self._handle, vectors[number], dimensions)
         return memoryview(vectors)
 
+    def spans(self, text: str) -> List[Span]:
+        """Returns the stretches of a text that a model which labels tokens names, in their order.
+
+        Option.AGGREGATION says how tokens become spans.
+        """
+        if self.stat(Stat.TOKEN_LABELS) != 1:
+            raise TypeError("the model labels no tokens; use run or embed")
+        self._run(text)
+        found = (CSpan * int(self.stat(Stat.SPANS)))()
+        library.sti_spans(self._handle, found, len(found))
+        places = _characters(text, _bytes(text), found)
+        return [Span(self._name(span.name), span.score, *place) for span, place in zip(found, places)]
+
     def _check_labels(self) -> None:
+        if self.stat(Stat.TOKEN_LABELS) == 1:
+            raise TypeError("the model labels tokens, and not texts; use spans")
         if self.stat(Stat.LABELS) == 0:
             raise TypeError("the model embeds texts, and gives no labels; use embed")
 

@@ -14,6 +14,13 @@ class CError(ctypes.Structure):
     _fields_ = [("code", ctypes.c_int32), ("about", ctypes.c_int32), ("text", ctypes.c_char * 504)]
 
 
+class CSpan(ctypes.Structure):
+    """sti_span: a stretch of a text, by bytes, what it is, and how probable that is."""
+
+    _fields_ = [("begin", ctypes.c_uint64), ("end", ctypes.c_uint64), ("name", ctypes.c_int32),
+                ("score", ctypes.c_float)]
+
+
 def _load() -> ctypes.CDLL:
     """Returns the library that lies beside this file."""
     library = ctypes.CDLL(str(pathlib.Path(__file__).with_name("libsti.so.0")))
@@ -43,6 +50,7 @@ def _load() -> ctypes.CDLL:
             ("sti_score", ctypes.c_double, handle, ctypes.c_int32),
             ("sti_vector", ctypes.c_uint32, handle, ctypes.POINTER(ctypes.c_float),
              ctypes.c_uint32),
+            ("sti_spans", ctypes.c_uint32, handle, ctypes.POINTER(CSpan), ctypes.c_uint32),
             ("sti_name", text, handle, ctypes.c_int32),
             ("sti_stat", ctypes.c_double, handle, ctypes.c_int32)):
         function = getattr(library, name)

@@ -44,6 +44,7 @@ class Option(enum.IntEnum):
     THRESHOLD_PPM = 18
     CLOCK_KHZ = 19
     LOCK_MEMORY = 20
+    AGGREGATION = 21
 
 
 class Late(enum.IntEnum):
@@ -60,6 +61,16 @@ class Compute(enum.IntEnum):
     FP32 = 1
     BF16 = 2
     INT8 = 3
+
+
+class Aggregation(enum.IntEnum):
+    """Values of Option.AGGREGATION."""
+
+    FIRST = 0
+    AVERAGE = 1
+    MAX = 2
+    SIMPLE = 3
+    NONE = 4
 
 
 class Log(enum.IntEnum):
@@ -87,6 +98,7 @@ class Stat(enum.IntEnum):
     CONFIDENCE = 13
     FELL_BACK = 14
     ROWS_MISSING = 15
+    SPANS = 16
     LABELS = 32
     OWN_BYTES = 33
     PRELOADED_BYTES = 34
@@ -96,3 +108,4 @@ class Stat(enum.IntEnum):
     READ_DRIFT = 38
     LONGEST = 39
     DIMENSIONS = 40
+    TOKEN_LABELS = 41

@@ -70,44 +70,6 @@ TEST_F(StiTest, AnswersAsASessionDoes) {
   EXPECT_EQ(sti_stat(model_, STI_TURN), 1);
 }
 
-// A model that embeds gives this thread's last vector and no labels; one that gives labels none.
-TEST_F(StiTest, AModelThatEmbedsGivesVectors) {
-  std::vector<float> vector(40, 7);
-  ASSERT_TRUE(Is(STI_OK, Run("a text"), error_));
-  EXPECT_EQ(sti_vector(model_, vector.data(), 40), 0U);
-  EXPECT_EQ(sti_stat(model_, STI_DIMENSIONS), 0);
-
-  const std::string dir = folder_.File("sentences");
-  const std::string path = folder_.File("sentences.sti");
-  ASSERT_TRUE(Succeeded(WriteTinyModel(dir)));
-  ASSERT_TRUE(Succeeded(AddSentenceModules(dir)));
-  const auto source = ModelFolder::Open(dir);
-  ASSERT_TRUE(Succeeded(source));
-  ASSERT_TRUE(Succeeded(ShardModel(*source, {}, path)));
-  sti_model* model = nullptr;
-  ASSERT_TRUE(Is(STI_OK, sti_open(host_, path.c_str(), &model, &error_), error_));
-  EXPECT_EQ(sti_stat(model, STI_DIMENSIONS), 32);
-  EXPECT_EQ(sti_stat(model, STI_LABELS), 0);
-  EXPECT_EQ(sti_vector(model, vector.data(), 40), 0U) << "nothing was asked";
-  ASSERT_TRUE(Is(STI_OK, RunOn(model, "a text"), error_));
-  EXPECT_EQ(sti_vector(model, nullptr, 0), 32U);
-  EXPECT_EQ(sti_vector(model, vector.data(), 31), 32U);
-  EXPECT_EQ(vector, std::vector<float>(40, 7)) << "there was no room";
-  EXPECT_EQ(sti_vector(model, vector.data(), 40), 32U);
-  EXPECT_EQ(vector[32], 7) << "and no more is written";
-  double squares = 0;
-  for (size_t i = 0; i < 32; ++i) squares += double{vector[i]} * double{vector[i]};
-  EXPECT_NEAR(squares, 1, 1e-6);
-  EXPECT_EQ(sti_label(model, 0), -1);
-  EXPECT_TRUE(std::isnan(sti_score(model, 0)));
-  EXPECT_EQ(sti_name(model, 0), nullptr);
-  EXPECT_EQ(sti_stat(model, STI_CHOSEN), 0);
-  // An answer of another thread is none of this one's.
-  std::thread([&] { EXPECT_EQ(sti_vector(model, vector.data(), 40), 0U); }).join();
-  sti_close(model);
-  EXPECT_EQ(sti_vector(nullptr, nullptr, 0), 0U);
-}
-
 TEST_F(StiTest, IdsAreAnsweredAsTheirText) {
   ASSERT_TRUE(Is(STI_OK, Run("a b"), error_));
   const std::vector<double> expected = ScoresOf(model_);

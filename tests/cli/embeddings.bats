@@ -95,7 +95,7 @@ text="the movie was very good, not bad!"
   jq '.architectures = ["BertModel"]' "$repo/tests/data/multilabel-tiny/config.json" >config.json
   cp -r "$repo/tests/data/multilabel-tiny" encoder
   cp config.json encoder/
-  refused 3 "sti-shard: encoder/config.json: architectures name no sequence classifier, *--pooling" \
+  refused 3 "sti-shard: encoder/config.json: architectures name no classifier of texts or tokens, *--pooling" \
     sti-shard -q encoder -o encoder.sti
   for pooling in mean cls max; do
     sti-shard -q encoder --pooling $pooling -o encoder.sti
@@ -111,13 +111,13 @@ text="the movie was very good, not bad!"
 }
 
 @test "what is for labels is refused, and says why" {
-  refused 2 "sti-run: --top is for models that give labels; embed.sti embeds texts" \
+  refused 2 "sti-run: --top is for models that label texts; embed.sti embeds texts" \
     sti-run -q --json embed.sti --top 3 x
-  refused 2 "sti-run: --threshold is for models that give labels; *" sti-run -q embed.sti --threshold 0.5 x
-  refused 2 "sti-run: --eval is for models that give labels; *" sti-run -q embed.sti --eval dev.tsv
-  refused 2 "sti-run: --replan is for models that give labels; *" \
+  refused 2 "sti-run: --threshold is for models that label texts; *" sti-run -q embed.sti --threshold 0.5 x
+  refused 2 "sti-run: --eval is for models that label texts or label tokens; *" sti-run -q embed.sti --eval dev.tsv
+  refused 2 "sti-run: --replan is for models that label texts or label tokens; *" \
     sti-run -q embed.sti --plan model.plan --replan device.json x
-  refused 2 "sti-run: --format is for models that embed texts; model.sti gives labels" \
+  refused 2 "sti-run: --format is for models that embed texts; model.sti labels texts" \
     sti-run -q model.sti --format f32 x
   refused 2 "sti-run: --dimensions is for models that embed texts; *" \
     sti-run -q model.sti --dimensions 3 x

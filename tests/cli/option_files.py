@@ -120,6 +120,7 @@ def make_files(binaries, folder):
         (folder / f"{name}.json").write_text(json.dumps({**profile, "compute": layers}))
     must("sti-shard", DATA / "multilabel-tiny", "-o", "multi.sti")
     must("sti-shard", DATA / "multilabel-tiny", "--pooling", "mean", "-o", "embed.sti")
+    must("sti-shard", DATA / "spans-bert", "-o", "tokens.sti")
     planned = ["model.sti", "--profile", "full.json", "--importance", "importance.json"]
     must("sti-importance", "plain.sti", "--data", "dev.tsv", "--quick", "--order", "-o", "order.json")
     for part in "12":

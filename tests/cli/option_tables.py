@@ -460,7 +460,9 @@ TABLES = {
              lambda r: r.lines is not None and len(r.lines[0]["labels"]) == 4),
             ("--dimensions, --json", "--json embed.sti --dimensions 4 'never mind'",
              lambda r: r.lines is not None and len(r.lines[0]["embedding"]) == 4),
-            ("--format", "embed.sti --format npy 'never mind'", None)],
+            ("--format", "embed.sti --format npy 'never mind'", None),
+            ("--aggregate, --json", "--json tokens.sti --aggregate none 'Anna'",
+             lambda r: r.lines is not None and "spans" in r.lines[0])],
         "watched": [
             ("--threads", f"model.sti --threads {CORES + 9}",
              lambda process: process["threads"] >= CORES + 9),

@@ -67,6 +67,8 @@ setup_file() {
   echo '[{"type": "models.Transformer", "path": ""}, {"type": "models.Pooling", "path": "1_Pooling"}]' \
     >my-sentence-model/modules.json
   echo '{"pooling_mode": "mean"}' >my-sentence-model/1_Pooling/config.json
+  cp -r "$repo/tests/data/spans-bert" my-token-model
+  printf '%s\n' "Anna B-PER" "lives O" "in O" "Berlin B-LOC" >tagged.conll
   head -n 3 dev.tsv | cut -f 1 >lines
   tail -n 3 dev.tsv | cut -f 1 >dialogue.txt
   echo "$alarm" >line.txt

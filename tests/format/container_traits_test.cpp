@@ -129,9 +129,53 @@ TEST(ContainerHead, HasThePartsThatItSays) {
   EXPECT_TRUE(FailedWith(Parsed(forged.index()), ErrorKind::kDamaged, "shape outside"));
 }
 
+/// Makes a container as that of a model that labels tokens, whose head has no pooler.
+ForgedContainer WithTokenLabels() {
+  ForgedContainer forged;
+  ContainerIndex& index = forged.index();
+  index.info.shape.has_pooler = false;
+  index.info.pooler = PoolerActivation::kNone;
+  index.info.head = HeadTraits::OfTokenLabels();
+  ResidentLocation& head = index.resident[ResidentPlace(index.info, ResidentKind::kHead)];
+  head.kind = ResidentKind::kStatedHead;
+  head.raw_length = ValuesAt(Home::kHead, index.info.shape) * BytesOf(head.type);
+  if (head.compression == Compression::kNone) head.part.length = head.raw_length;
+  return forged;
+}
+
+TEST(ContainerHead, OfAModelThatLabelsTokensRoundTrips) {
+  const ForgedContainer forged = WithTokenLabels();
+  EXPECT_EQ(LeastMinorFor(forged.index().info), 6);
+  const auto parsed = Parsed(forged.index());
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_EQ(parsed->info.head, HeadTraits::OfTokenLabels());
+  EXPECT_EQ(parsed->info.labels, forged.index().info.labels);
+  EXPECT_TRUE(HasHeadPart(parsed->info));
+  const std::vector<uint8_t> bytes = EncodeContainerIndex(forged.index());
+  const std::string_view trait = "token labels";
+  EXPECT_NE(std::search(bytes.begin(), bytes.end(), trait.begin(), trait.end()), bytes.end());
+}
+
+TEST(ContainerHead, ThatLabelsTokensHasThePartsThatItSays) {
+  const auto expect_refused = [](const auto& change) {
+    ForgedContainer forged = WithTokenLabels();
+    change(forged.index().info);
+    EXPECT_TRUE(FailedWith(Parsed(forged.index()), ErrorKind::kDamaged, "a head of other parts"));
+  };
+  expect_refused([](ModelInfo& info) { info.pooler = PoolerActivation::kTanh; });
+  expect_refused([](ModelInfo& info) { info.problem = Problem::kMultiLabel; });
+  expect_refused([](ModelInfo& info) { info.head.pooling = Pooling::kFirst; });
+  expect_refused([](ModelInfo& info) { info.head.unit_length = true; });
+  expect_refused([](ModelInfo& info) {
+    info.labels.clear();
+    info.shape.labels = 0;
+  });
+  expect_refused([](ModelInfo& info) { info.head.output = HeadOutput::kEmbedding; });
+}
+
 TEST(ContainerHead, OfAnUnknownKindIsRefused) {
-  for (const HeadTraits& head : {HeadTraits{static_cast<HeadOutput>(2), Pooling::kMean, true},
-                                 HeadTraits{HeadOutput::kEmbedding, static_cast<Pooling>(3)}}) {
+  for (const HeadTraits& head : {HeadTraits{static_cast<HeadOutput>(3), Pooling::kMean, true},
+                                 HeadTraits{HeadOutput::kEmbedding, static_cast<Pooling>(4)}}) {
     ForgedContainer forged = WithMeanPooling();
     forged.index().info.head = head;
     EXPECT_TRUE(FailedWith(Parsed(forged.index()), ErrorKind::kDamaged, "head or pooling"));

@@ -29,6 +29,7 @@ std::span<const Target> Targets() {
       {"tsv", Tsv},
       {"csv", Csv},
       {"jsonl", JsonLines},
+      {"tagged", Tagged},
       {"text", Text},
       {"api", Api},
   };

@@ -35,8 +35,9 @@ void Bpe(Input input);  ///< vocab.json, merges.txt, tokenizer_config.json; zero
 void Tsv(Input input);
 void Csv(Input input);
 void JsonLines(Input input);
-void Text(Input input);  ///< a text to tokenise; behind a tab its pair
-void Api(Input input);   ///< calls of the C library
+void Tagged(Input input);  ///< texts in CoNLL's columns
+void Text(Input input);    ///< a text to tokenise; behind a tab its pair
+void Api(Input input);     ///< calls of the C library
 
 struct Target {
   const char* name;

@@ -1,7 +1,9 @@
 #include "fuzz/targets.h"
+#include "score/spans.h"
 #include "support/offset_rules.h"
 #include "support/test_tokenizer.h"
 #include "text/dataset.h"
+#include "text/tagged_texts.h"
 
 namespace sti::fuzz {
 namespace {
@@ -37,6 +39,31 @@ void Dataset(Input input, const std::string& name) {
 void Tsv(Input input) { Dataset(input, "f.tsv"); }
 void Csv(Input input) { Dataset(input, "f.csv"); }
 void JsonLines(Input input) { Dataset(input, "f.jsonl"); }
+
+void Tagged(Input input) {
+  const std::string content = AsText(input);
+  static const TagScheme model =
+      *TagScheme::Of(std::vector<std::string>{"O", "B-PER", "I-PER", "B-LOC", "I-LOC"});
+  const auto texts = ParseTaggedTexts(content, "f.conll", model, {});
+  if (!texts.ok()) return RequireDataError(texts.error());
+  Require(!texts->empty(), "a data set has texts");
+  uint64_t bytes = 0;
+  for (const TaggedText& text : *texts) {
+    Require(!text.words.empty() && text.words.size() == text.tags.size(), "every word has a tag");
+    uint64_t end = 0;
+    for (const ByteRange& word : text.words) {
+      Require(word.begin >= end && word.end > word.begin, "words stand one behind another");
+      end = word.end;
+    }
+    Require(end == text.text.size(), "the last word ends the text");
+    for (const WordSpan& span : WordSpansOf(text.tags)) {
+      Require(span.begin < span.end && span.end <= text.words.size(), "a span is of words");
+      Require(span.kind >= model.size() && span.kind < model.names().size(), "a kind has a name");
+    }
+    bytes += text.text.size();
+  }
+  Require(bytes <= content.size(), "no byte is read twice");
+}
 
 void Text(Input input) {
   constexpr uint32_t kLength = 24;

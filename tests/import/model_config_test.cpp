@@ -111,11 +111,26 @@ TEST_F(ModelConfig, RefusesOtherArchitectures) {
     EXPECT_TRUE(Contains(UnsupportedWith("model_type", type), "only encoders")) << type;
   }
   EXPECT_TRUE(Contains(UnsupportedWith("architectures", {"BertForMaskedLM"}),
-                       "no sequence classifier, [\"BertForMaskedLM\"]"));
+                       "no classifier of texts or tokens, [\"BertForMaskedLM\"]"));
   FailureWith("architectures", "BertForSequenceClassification");
   FailureWith("architectures", {1});
   UnsupportedWith("is_decoder", true);
   EXPECT_TRUE(Contains(UnsupportedWith("position_embedding_type", "relative_key"), "absolute"));
+}
+
+TEST_F(ModelConfig, TheClassSaysWhatIsLabelled) {
+  EXPECT_EQ(Read(config_)->head, HeadTraits());
+  const auto tokens = ReadWith("architectures", {"BertForTokenClassification"});
+  ASSERT_TRUE(tokens.ok());
+  EXPECT_EQ(tokens->head, HeadTraits::OfTokenLabels());
+  EXPECT_EQ(tokens->pooler, PoolerActivation::kNone);
+  EXPECT_FALSE(tokens->shape.has_pooler);
+  EXPECT_EQ(tokens->labels, Read(config_)->labels);
+  // The first class that is known counts.
+  const Json both = {"BertModel", "BertForSequenceClassification", "BertForTokenClassification"};
+  EXPECT_EQ(ReadWith("architectures", both)->head, HeadTraits());
+  const auto again = ModelConfigText(*tokens);
+  EXPECT_NE(again.find("BertForTokenClassification"), std::string::npos);
 }
 
 // Published DynaBERT checkpoints name neither type nor architecture.

@@ -179,7 +179,8 @@ TEST_F(SentenceFolder, APlainEncoderNeedsAPooling) {
   std::string config = TinyConfig({});
   config.replace(config.find("BertForSequenceClassification"), 29, "BertModel");
   Put("config.json", config);
-  EXPECT_TRUE(FailedWith(ModelFolder::Open(dir_), ErrorKind::kForeign, "no sequence classifier"));
+  EXPECT_TRUE(
+      FailedWith(ModelFolder::Open(dir_), ErrorKind::kForeign, "no classifier of texts or tokens"));
   EXPECT_EQ(ModelFolder::Open(dir_).error().remedy, Remedy::kGivePooling);
 }
 

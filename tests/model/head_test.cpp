@@ -1,4 +1,5 @@
-// Heads that embed: how the rows of a sequence become its vector.
+// Heads beside that of a classifier of texts: how the rows of a sequence become its vector, and
+// tokens get labels.
 #include "model/head.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,9 @@
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "base/thread_pool.h"
+#include "network/tensors.h"
 
 namespace sti {
 namespace {
@@ -46,11 +50,26 @@ TEST(EmbedSequences, KeepsWhatIsNoNumber) {
   }
 }
 
+TEST(ClassifyTokens, GivesEachTokenLogitsOfItsOwn) {
+  ModelShape shape;
+  shape.hidden = kD;
+  shape.labels = 3;
+  HeadParameters parameters;
+  parameters[TensorRole::kClassifierWeight] = {1, 0, 0, 1, 2, -1};
+  parameters[TensorRole::kClassifierBias] = {0.5F, 0, -1};
+  const std::vector<float> hidden{1, 2, -3, 4};
+  std::vector<float> logits(6);
+  ThreadPool pool(2);
+  ClassifyTokens(shape, parameters, 2, hidden.data(), pool, logits.data());
+  EXPECT_EQ(logits, (std::vector<float>{1.5F, 2, -1, -2.5F, 4, -11}));
+}
+
 TEST(HeadTraits, WantAllRowsWhereTheyArePooled) {
   EXPECT_EQ(HeadTraits().rows(), OutputRows::kFirst);
   EXPECT_EQ((HeadTraits{HeadOutput::kEmbedding, Pooling::kMean}).rows(), OutputRows::kAll);
   EXPECT_EQ((HeadTraits{HeadOutput::kEmbedding, Pooling::kMaximum}).rows(), OutputRows::kAll);
   EXPECT_EQ((HeadTraits{HeadOutput::kEmbedding, Pooling::kFirst}).rows(), OutputRows::kFirst);
+  EXPECT_EQ(HeadTraits::OfTokenLabels().rows(), OutputRows::kAll);
 }
 
 }  // namespace

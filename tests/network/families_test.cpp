@@ -21,7 +21,7 @@ TEST(Families, EachHasANumberATypeAndAClassOfItsOwn) {
     EXPECT_EQ(FindFamily(family->model_type), family);
     numbers.insert(number);
     types.insert(family->model_type);
-    classes.insert(family->class_name);
+    classes.insert(family->class_prefix);
   }
   EXPECT_EQ(numbers.size(), Families().size());
   EXPECT_EQ(types.size(), Families().size());
@@ -61,6 +61,19 @@ TEST(Families, NamesAreThoseOfPublishedFiles) {
   const Family& roberta = *FindFamily("roberta");
   EXPECT_EQ(NameOf(kFfn1Weight, 2, roberta), "roberta.encoder.layer.2.intermediate.dense.weight");
   EXPECT_EQ(NameOf(kClassifierBias, 0, roberta), "classifier.out_proj.bias");
+}
+
+TEST(Families, AllNameTheClassifierOfTokensAlike) {
+  for (const Family* family : Families()) {
+    EXPECT_EQ(NameOf(kClassifierWeight, 0, *family, HeadOutput::kTokenLabels), "classifier.weight");
+    EXPECT_EQ(NameOf(kClassifierBias, 0, *family, HeadOutput::kTokenLabels), "classifier.bias");
+    EXPECT_EQ(NameOf(kQueryBias, 1, *family, HeadOutput::kTokenLabels),
+              NameOf(kQueryBias, 1, *family));
+  }
+  const Family& electra = *FindFamily("electra");
+  EXPECT_EQ(ClassOf(electra, HeadOutput::kLabels), "ElectraForSequenceClassification");
+  EXPECT_EQ(ClassOf(electra, HeadOutput::kTokenLabels), "ElectraForTokenClassification");
+  EXPECT_EQ(ClassOf(electra, HeadOutput::kEmbedding), "ElectraModel");
 }
 
 TEST(Families, ElectraHasARobertasHeadAndAProjection) {

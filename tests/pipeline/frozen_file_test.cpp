@@ -138,6 +138,17 @@ TEST(FrozenV1_5, HoldsWhat1_5Added) {
   EXPECT_EQ(info.max_length(), 12U);
 }
 
+TEST(FrozenV1_6, HoldsWhat1_6Added) {
+  const auto file =
+      ContainerFile::Open(std::string(STI_SOURCE_DIR) + "/tests/data/v1.6/tokens.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ModelInfo& info = file->index().info;
+  EXPECT_EQ(info.head, HeadTraits::OfTokenLabels());
+  EXPECT_EQ(info.shape.labels, 7U);
+  EXPECT_EQ(info.labels[1], "B-PER");
+  EXPECT_FALSE(info.shape.has_pooler);
+}
+
 TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
@@ -200,7 +211,7 @@ TEST_P(FrozenFile, NoFlippedByteBecomesAnotherLabel) {
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenFile,
                          ::testing::Values("v1/tiny", "v1.1/roberta", "v1.1/multilabel",
                                            "v1.2/shallow", "v1.3/cut", "v1.4/electra",
-                                           "v1.5/sentences"),
+                                           "v1.5/sentences", "v1.6/tokens"),
                          [](const ::testing::TestParamInfo<const char*>& file) {
                            std::string name = file.param;
                            std::replace_if(

@@ -2,6 +2,7 @@
 and device.json, with the tools on PATH (tests/cli/python.bats, packaging/test-wheel)."""
 
 import gc
+import json
 import math
 import multiprocessing
 import os
@@ -25,7 +26,8 @@ class Numbers(unittest.TestCase):
         said = dict(re.findall(r"^#define STI_([A-Z0-9_]+) (\d+)\b", HEADER.read_text(), re.M))
         have = {}
         for numbers, prefix in ((sti.Code, ""), (sti.Kind, ""), (sti.Option, ""), (sti.Stat, ""),
-                                (sti.Late, "LATE_"), (sti.Compute, "COMPUTE_"), (sti.Log, "LOG_")):
+                                (sti.Late, "LATE_"), (sti.Compute, "COMPUTE_"),
+                                (sti.Aggregation, "AGGREGATION_"), (sti.Log, "LOG_")):
             have.update({prefix + number.name: str(number.value) for number in numbers})
         self.assertEqual(have, said)
 
@@ -35,6 +37,42 @@ class Numbers(unittest.TestCase):
         missing = {name for name in declared
                    if getattr(_library.library, name).argtypes is None and name != "sti_version"}
         self.assertEqual(missing, set())
+
+
+class Spans(unittest.TestCase):
+    def setUp(self):
+        self.path = pathlib.Path(__file__).parents[2] / "tests/data/v1.6/tokens.sti"
+        self.model = self.enterContext(self.enterContext(sti.Host(threads=1)).open(self.path))
+
+    def test_are_those_of_the_tool_by_characters(self):
+        texts = ["Anna van der Beek, Berlin", "Caf\u00e9 Cafe\u0301 \u4e2d\u56fd (good) film 3.14", "",
+                 "\ud800 Anna \U0001f600 film"]
+        for way, word in ((sti.Aggregation.NONE, "none"), (sti.Aggregation.MAX, "max")):
+            self.model.set(sti.Option.AGGREGATION, way)
+            for text in texts:
+                line = text.encode("utf-8", "surrogatepass")
+                said = subprocess.run(["sti-run", "-q", "--json", self.path, "--aggregate", word], check=True,
+                                      input=line + b"\n", capture_output=True).stdout
+                expected = json.loads(said)["spans"]
+                spans = self.model.spans(text)
+                self.assertEqual([s.label for s in spans], [s["label"] for s in expected])
+                for span, other in zip(spans, expected):
+                    self.assertAlmostEqual(span.score, other["score"], 6)
+                    whole = text[span.begin:span.end].encode("utf-8", "surrogatepass")
+                    self.assertEqual(whole, line[other["begin"]:other["end"]])
+        self.assertGreater(len(self.model.spans(texts[1])), 0)
+
+    def test_a_model_labels_tokens_or_texts_and_says_which(self):
+        for call, said in ((lambda: self.model.run("a"), "labels tokens, and not texts; use spans"),
+                           (lambda: self.model.run_ids([2, 3]), "labels tokens, and not texts; use spans"),
+                           (lambda: self.model.embed(["a"]), "no vectors; use run or spans"),
+                           (lambda: self.model.spans(3), "a text is a str, not int")):
+            with self.assertRaisesRegex(TypeError, re.escape(said)):
+                call()
+        with self.enterContext(sti.Host(threads=1)).open("model.sti") as model:
+            with self.assertRaisesRegex(TypeError, "labels no tokens; use run or embed"):
+                model.spans("a")
+        self.assertEqual(self.model.labels[:2], ["O", "B-PER"])
 
 
 class Embeddings(unittest.TestCase):

@@ -34,7 +34,7 @@ constexpr TensorNames::Entry kNames[] = {{kQueryWeight, "attention.q_lin.weight"
 constinit const Family kDistilBertFamily = {
     .architecture = Architecture::kDistilBert,
     .model_type = "distilbert",
-    .class_name = "DistilBertForSequenceClassification",
+    .class_prefix = "DistilBert",
     .keys = {.layers = "n_layers",
              .heads = "n_heads",
              .hidden = "dim",

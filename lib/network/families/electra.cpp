@@ -20,7 +20,7 @@ constexpr TensorNames::Entry kNames[] = {{kProjectionWeight, "embeddings_project
 constinit const Family kElectraFamily = {
     .architecture = Architecture::kElectra,
     .model_type = "electra",
-    .class_name = "ElectraForSequenceClassification",
+    .class_prefix = "Electra",
     .keys = {.embedding = "embedding_size"},
     .encoder = "electra.",
     .layers = "encoder.layer.",

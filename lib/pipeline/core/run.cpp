@@ -16,7 +16,7 @@ namespace {
 
 // Returns an error of the input if what the head gave is no answer.
 Status CheckValues(const ModelInfo& info, std::span<const float> values) {
-  const std::string answer = info.has_labels() ? "label" : "embedding";
+  const std::string answer = info.embeds() ? "embedding" : "label";
   if (!AllFinite(values)) {
     return DataError("the model's numbers overflow for it, so that it has no " + answer)
         .In(Source::kInput)
@@ -243,7 +243,7 @@ Status PassRun::Finish() {
   }
   const double begin = Now();
   report_->stall_us += begin - waiting;
-  output_->values.resize(size_t{batch().sequences()} * info.head_values());
+  output_->values.resize(size_t{batch().Results(info.head)} * info.head_values());
   transformer_.Head(batch(), hidden_.data(), resident_.head, output_->values.data());
   report_->head_us = Now() - begin;
   return CheckValues(info, output_->values);

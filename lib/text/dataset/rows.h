@@ -9,12 +9,21 @@
 #include <string_view>
 #include <vector>
 
+#include "base/log.h"
 #include "base/result.h"
 
 namespace sti {
 
 /// The most columns of a row.
 inline constexpr size_t kMaxDatasetColumns = 1024;
+
+/// Returns a DataError for content that is no UTF-8 text but a file that a spreadsheet or a packer
+/// makes, by what it begins with; `name` is the file's.
+Status CheckIsText(std::string_view content, const std::string& name);
+
+/// Warns `log`, unless it is empty, of the first line that is not UTF-8: such bytes count as
+/// U+FFFD, so that a letter of another encoding is lost.
+void WarnOfOtherEncodings(std::string_view content, const std::string& name, const LogSink& log);
 
 /// One value of a row.
 struct Cell {
