@@ -173,17 +173,20 @@ Result<std::vector<TaggedText>> ReadTaggedTexts(const std::string& path, const T
 }
 
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
-                                         const ColumnChoice& columns, bool labels_required,
+                                         const ColumnChoice& columns, bool truths_required,
                                          const LogSink& log) {
-  if (!index.info.has_labels()) {
-    const std::string what = index.info.embeds() ? "embeds texts" : "labels tokens";
-    return ForeignError("the model " + what +
-                        ", and the rows of a data set are for labels of texts")
+  if (index.info.labels_tokens()) {
+    return ForeignError("the model labels tokens, and the rows of a data set are about whole texts")
         .At(InputName(path));
   }
   STI_ASSIGN_OR_RETURN(std::string content, ReadData(path));
   return ParseDataset(content, InputName(path),
-                      {index.info.labels, index.info.problem, labels_required, columns, log});
+                      {.labels = index.info.labels,
+                       .problem = index.info.problem,
+                       .labels_required = truths_required,
+                       .columns = columns,
+                       .log = log,
+                       .scores = truths_required && !index.info.has_labels()});
 }
 
 namespace {

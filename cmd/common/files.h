@@ -59,9 +59,10 @@ Status WriteImportance(const std::string& path, const Importance& importance);
 void PrintImportanceJson(const Importance& importance);
 Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 
-/// Reads a data set for the model of `index`. `path` may be "-" for stdin.
+/// Reads a data set for the model of `index`. `path` may be "-" for stdin. The truths of rows are
+/// labels, or for a model that embeds scores of pairs.
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
-                                         const ColumnChoice& columns, bool labels_required,
+                                         const ColumnChoice& columns, bool truths_required,
                                          const LogSink& log);
 
 /// Reads texts whose words are tagged, for the model with these tags. `path` may be "-" for stdin.

@@ -129,6 +129,10 @@ std::string QualityText(const PredictedQuality& quality) {
   } else if (quality.agreement) {
     std::snprintf(text, sizeof(text), "agrees with the full model in %.1f %%",
                   *quality.agreement * 100);
+  } else if (quality.cosine) {
+    std::snprintf(text, sizeof(text), "cosine %.4f with the full model", *quality.cosine);
+  } else if (quality.spearman) {
+    std::snprintf(text, sizeof(text), "Spearman %.4f with the scores", *quality.spearman);
   } else if (quality.loss) {
     std::snprintf(text, sizeof(text), "loss %.4f", *quality.loss);
   }

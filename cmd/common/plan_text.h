@@ -23,7 +23,8 @@ std::string DescribePlan(const Plan& plan);
 /// Returns whether the target that a plan is said to meet is left open by its profile's noise.
 bool IsUncertain(const Plan& plan, double noise);
 
-/// Returns "87.4 %" of a predicted accuracy, "agrees with the full model in 97.2 %", or "loss
+/// Returns "87.4 %" of a predicted accuracy, "agrees with the full model in 97.2 %", "cosine 0.9812
+/// with the full model", "Spearman 0.8123 with the scores", or "loss
 /// 0.3210"; empty if none of them is known.
 std::string QualityText(const PredictedQuality& quality);
 

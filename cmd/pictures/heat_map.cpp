@@ -107,6 +107,28 @@ const SubmodelScore* Find(const Importance& importance, uint32_t depth, uint32_t
   return found == importance.submodels.end() ? nullptr : &*found;
 }
 
+// Shares of examples in percent; what a model that embeds is measured by as it is.
+std::string QualityCell(const Importance& importance, const SubmodelScore& score, int width) {
+  const bool is_share = TraitsOf(importance.metric).output == HeadOutput::kLabels;
+  return Format("%*.*f", width, is_share ? 1 : 3, score.accuracy * (is_share ? kPercent : 1));
+}
+
+// Returns the name of the quality that the table of submodels shows.
+std::string QualityTitle(Metric metric) {
+  switch (metric) {
+    case Metric::kAccuracy:
+    case Metric::kLoss:
+      return "accuracy, %";
+    case Metric::kKl:
+      return "same label as the full model, %";
+    case Metric::kCosine:
+      return "cosine with the full model";
+    case Metric::kSpearman:
+      return "Spearman with the scores";
+  }
+  return "";
+}
+
 // One line a depth, for the widths from `first` to before `end`.
 std::string Columns(const Importance& importance, uint32_t bits, uint32_t first, uint32_t end) {
   std::string text = "    n";
@@ -118,7 +140,7 @@ std::string Columns(const Importance& importance, uint32_t bits, uint32_t first,
     for (uint32_t width = first; width < end; ++width) {
       const SubmodelScore* score = Find(importance, depth, width, bits);
       any = any || score != nullptr;
-      line += score == nullptr ? "     -" : Cell("%6.1f", score->accuracy * 100);
+      line += score == nullptr ? "     -" : QualityCell(importance, *score, 6);
     }
     if (any) text += Cell("%5.0f", depth) + line + '\n';
   }
@@ -137,9 +159,9 @@ std::string SubmodelTable(const Importance& importance) {
     most = std::max(most, score.bits);
     narrowest = std::min(narrowest, score.width);
   }
-  std::string text =
-      importance.metric == Metric::kKl ? "\nsame label as the full model, " : "\naccuracy, ";
-  text += "%, of n layers (down) x m slices (across) at " + std::to_string(most) + " bits\n";
+  std::string text = "\n" + QualityTitle(importance.metric) +
+                     ", of n layers (down) x m slices (across) at " + std::to_string(most) +
+                     " bits\n";
   for (uint32_t first = narrowest; first <= importance.width; first += kColumns) {
     text += Columns(importance, most, first, std::min(first + kColumns, importance.width + 1));
   }
@@ -147,7 +169,7 @@ std::string SubmodelTable(const Importance& importance) {
   text += std::to_string(largest.depth) + "x" + std::to_string(largest.width) + " by bits:";
   for (const SubmodelScore& score : scores) {
     if (score.depth != largest.depth || score.width != largest.width) continue;
-    text += " " + std::to_string(score.bits) + ": " + Cell("%.1f", score.accuracy * 100);
+    text += " " + std::to_string(score.bits) + ": " + QualityCell(importance, score, 0);
   }
   return text + "\n";
 }

@@ -25,6 +25,7 @@ std::string ErrorText(const Importance& importance, double error) {
 std::string LessNoise(const Importance& importance) {
   if (importance.metric == Metric::kAccuracy) return "more examples, or --metric loss or kl";
   if (importance.metric == Metric::kLoss) return "more examples, or --metric kl";
+  if (importance.metric == Metric::kSpearman) return "more pairs, or --metric cosine";
   return "more examples";
 }
 
@@ -34,14 +35,16 @@ std::string ScoreText(const Importance& importance, double score) {
   const bool large = std::abs(score) > kLarge;
   if (importance.metric == Metric::kAccuracy)
     return large ? Format("%Lg %%", score * 100.0L) : Format("%.2f %%", score * 100);
+  if (!TraitsOf(importance.metric).is_loss) return Format(large ? "%g" : "%.4f", score);
   if (large) return Format("%g", -score);
   return Format("%.4f", 0.0 - score);  // not -score, so that no loss is not -0
 }
 
 std::string DescribeImportance(const Importance& importance) {
   const auto [low, high] = std::minmax_element(importance.scores.begin(), importance.scores.end());
-  const std::string text = Counted(importance.examples, "example") + ": " +
-                           NameOf(importance.metric) + " " + ScoreText(importance, *low) + " to " +
+  const char* what = importance.metric == Metric::kSpearman ? "pair" : "example";
+  const std::string text = Counted(importance.examples, what) + ": " + NameOf(importance.metric) +
+                           " " + ScoreText(importance, *low) + " to " +
                            ScoreText(importance, *high) + " with a shard raised, " +
                            ScoreText(importance, importance.baseline) + " without";
   return importance.estimate.empty() ? text : text + " (" + importance.estimate + " estimate)";

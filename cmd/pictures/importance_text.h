@@ -12,8 +12,8 @@
 
 namespace sti {
 
-/// Returns a score as people read the metric: "93.10 %" of accuracy, the loss or divergence
-/// otherwise.
+/// Returns a score as people read the metric: "93.10 %" of accuracy, a loss or divergence that is
+/// not negated, or a correlation or cosine.
 std::string ScoreText(const Importance& importance, double score);
 
 /// Returns a line like "300 examples: accuracy 93.1 % to 94.0 % with a shard raised, 92.9 %

@@ -20,10 +20,18 @@ const char* TitleOf(SweepQuality quality) {
       return "predicted accuracy, %";
     case SweepQuality::kAgreement:
       return "predicted agreement with the full model, %";
+    case SweepQuality::kCosine:
+      return "predicted cosine with the full model";
+    case SweepQuality::kSpearman:
+      return "predicted Spearman with the scores";
     case SweepQuality::kShardBits:
       return "shards x mean bits";
   }
   return "";
+}
+
+bool IsShare(SweepQuality quality) {
+  return quality == SweepQuality::kAccuracy || quality == SweepQuality::kAgreement;
 }
 
 constexpr double kSweepWidth = 800;
@@ -165,7 +173,7 @@ class SweepPicture {
   }
 
   [[nodiscard]] double Quality(const SweepCell& cell) const {
-    return grid_.quality == SweepQuality::kShardBits ? cell.quality : 100 * cell.quality;
+    return IsShare(grid_.quality) ? 100 * cell.quality : cell.quality;
   }
 
   const SweepGrid& grid_;

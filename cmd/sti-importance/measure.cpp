@@ -15,6 +15,7 @@
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
 #include "importance/cascades.h"
+#include "importance/importance_job.h"
 #include "importance/importance_join.h"
 #include "importance/measured_order.h"
 #include "importance/quick_importance.h"
@@ -30,10 +31,10 @@ namespace sti {
 namespace {
 
 // Warns if all examples have one label, since a model that always says it is right on all of them.
-// Does nothing for kl, which takes no labels.
+// Does nothing where the metric takes no labels.
 void WarnOfOneLabel(const Tool& tool, const std::string& data, std::span<const Example> examples,
                     const ModelInfo& info, Metric metric) {
-  if (metric == Metric::kKl || examples.size() < 2 || !examples[0].label) return;
+  if (TraitsOf(metric).by_reference || examples.size() < 2 || !examples[0].label) return;
   const uint32_t label = *examples[0].label;
   if (std::any_of(examples.begin(), examples.end(),
                   [&](const Example& example) { return example.label != label; })) {
@@ -49,9 +50,10 @@ void WarnOfNoise(const Tool& tool, const Importance& importance) {
   if (const auto warning = NoiseWarning(importance)) tool.Warn(*warning);
 }
 
+// The metric of `options` is known.
 ImportanceOptions OptionsOf(const Tool& tool, const ImportanceToolOptions& options) {
   ImportanceOptions work;
-  work.metric = options.metric;
+  work.metric = *options.metric;
   work.threads = options.threads;
   work.progress = tool.Progress("measuring", " GFLOP", 1'000'000'000 / kProgressFlops);
   work.cancelled = StopRequested;
@@ -161,21 +163,24 @@ Result<int> WriteAndReport(const Tool& tool, const ImportanceToolOptions& option
   return 0;
 }
 
-Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
-  STI_RETURN_IF_ERROR(CheckMeasureOptions(options));
+Result<int> Measure(const Tool& tool, const ImportanceToolOptions& given) {
+  STI_RETURN_IF_ERROR(CheckMeasureOptions(given));
+  ImportanceToolOptions options = given;
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.data, "the dev set"));
   STI_RETURN_IF_ERROR(CheckOutput({"-o", options.output}));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  options.metric = MetricOf(given, file.index().info);
+  STI_RETURN_IF_ERROR(CheckMetric(file, *options.metric));
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
-  STI_ASSIGN_OR_RETURN(
-      std::vector<Example> examples,
-      ReadDataset(options.data, file.index(), options.columns, options.metric != Metric::kKl,
-                  [&tool](const LogLine& line) { tool.Log(line); }));
+  STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
+                       ReadDataset(options.data, file.index(), options.columns,
+                                   !TraitsOf(*options.metric).by_reference,
+                                   [&tool](const LogLine& line) { tool.Log(line); }));
   if (options.cascade.wanted) {
     STI_RETURN_IF_ERROR(CheckCascades(file.index(), examples, options.cascade.Choice()));
   }
-  WarnOfOneLabel(tool, options.data, examples, file.index().info, options.metric);
+  WarnOfOneLabel(tool, options.data, examples, file.index().info, *options.metric);
   if (options.quick) return Estimate(tool, options, std::move(file), tokenizer, examples);
   ImportanceOptions work = OptionsOf(tool, options);
   Checkpoint checkpoint(tool, options.output);

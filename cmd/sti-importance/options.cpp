@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "common/cli.h"
@@ -17,9 +18,12 @@ namespace {
 
 constexpr uint32_t kMaxParts = 1'000'000;
 constexpr ValueKind<ComputeType> kCompute{ParseCompute, kComputeNames};
-constexpr Choice<Metric> kMetrics[] = {{NameOf(Metric::kAccuracy), Metric::kAccuracy},
-                                       {NameOf(Metric::kLoss), Metric::kLoss},
-                                       {NameOf(Metric::kKl), Metric::kKl}};
+constexpr Choice<std::optional<Metric>> kMetricChoices[] = {
+    {NameOf(Metric::kAccuracy), Metric::kAccuracy},
+    {NameOf(Metric::kLoss), Metric::kLoss},
+    {NameOf(Metric::kKl), Metric::kKl},
+    {NameOf(Metric::kCosine), Metric::kCosine},
+    {NameOf(Metric::kSpearman), Metric::kSpearman}};
 
 // "3/8" to {3, 8}.
 Result<std::pair<uint32_t, uint32_t>> ParsePart(const std::string& text) {
@@ -67,18 +71,16 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
   app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
       ->type_name(kFile)
       ->group(kMostUsed);
-  AddChoice(app, "--metric", options.metric, kMetrics, "what counts; kl needs no labels [accuracy]")
+  AddChoice(app, "--metric", options.metric, kMetricChoices,
+            "what counts [accuracy, or cosine of embeddings]")
       ->group(kMostUsed);
   app.add_flag("--submodels", options.submodels, "also measure every submodel");
   app.add_flag("--gains", options.gains, "also measure each shard at each bitwidth");
-  app.add_flag("--quick", options.quick, "estimate loss or kl by gradients: some 3 evaluations")
+  app.add_flag("--quick", options.quick, "estimate by gradients: some 3 evaluations")
       ->group(kMostUsed);
   app.add_flag("--order", options.order,
                "also put heads and neurons in order, for sti-shard --sort");
   AddCascadeOptions(app, options.cascade);
-  app.parse_complete_callback([&app, &options] {
-    if (options.quick && app.count("--metric") == 0) options.metric = Metric::kLoss;
-  });
   AddParsed(app, "--compute", options.compute, kCompute, "type of its arithmetic [fp32]");
   app.add_option("--threads", options.threads, "of the computation")
       ->check(CLI::Range(1, 256))
@@ -171,6 +173,12 @@ Status CheckSubcommandOptions(const CLI::App& app, const ImportanceToolOptions& 
                       (options.svg == "-" ? "stdout" : options.svg) + "; name two files");
   }
   return {};
+}
+
+Metric MetricOf(const ImportanceToolOptions& options, const ModelInfo& info) {
+  if (options.metric) return *options.metric;
+  if (info.embeds()) return Metric::kCosine;
+  return options.quick ? Metric::kLoss : Metric::kAccuracy;
 }
 
 Status CheckMeasureOptions(const ImportanceToolOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "importance/tally.h"
 #include "text/dataset.h"
 #include "types/kernel.h"
+#include "types/model_info.h"
 
 namespace sti {
 
@@ -36,7 +38,7 @@ struct ImportanceToolOptions {
   std::string data;
   ColumnChoice columns;  ///< of the data
   std::string output;
-  Metric metric = Metric::kAccuracy;
+  std::optional<Metric> metric;  ///< default: as the model and `quick` have it
   uint32_t threads = AvailableThreads();
   bool submodels = false;
   bool gains = false;
@@ -59,6 +61,9 @@ void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options);
 
 /// Refuses options that the subcommand given, if any, would ignore.
 Status CheckSubcommandOptions(const CLI::App& app, const ImportanceToolOptions& options);
+
+/// Returns the metric that is asked for, or the one that a model of this head is measured by.
+Metric MetricOf(const ImportanceToolOptions& options, const ModelInfo& info);
 
 /// Refuses a measurement that lacks an option it cannot do without.
 Status CheckMeasureOptions(const ImportanceToolOptions& options);

@@ -113,7 +113,7 @@ void AddViews(CLI::App& app, PlanOptions& o) {
       ->group(kMostUsed);
   AddParsed(app, "--targets", o.targets_us, kTimes, "of --sweep, e.g. 100ms,200ms [chosen]");
   AddParsed(app, "--preloads", o.preloads, kSizes, "of --sweep, e.g. 0,1MiB,4MiB [chosen]");
-  app.add_option("--sweep-svg", o.sweep_svg, "also draw it: accuracy, latency, memory")
+  app.add_option("--sweep-svg", o.sweep_svg, "also draw it: quality, latency, memory")
       ->type_name(kFile);
   app.add_option("--check", o.check, "judge this plan instead of making one")
       ->type_name(kFile)

@@ -25,6 +25,10 @@ const char* NameOf(SweepQuality quality, const char* shard_bits) {
       return "accuracy";
     case SweepQuality::kAgreement:
       return "agreement";
+    case SweepQuality::kCosine:
+      return "cosine";
+    case SweepQuality::kSpearman:
+      return "spearman";
     case SweepQuality::kShardBits:
       return shard_bits;
   }
@@ -32,8 +36,25 @@ const char* NameOf(SweepQuality quality, const char* shard_bits) {
 }
 
 std::string QualityText(const SweepGrid& grid, const SweepCell& cell) {
-  return grid.quality == SweepQuality::kShardBits ? Format("%.0f", cell.quality)
-                                                  : Format("%.1f %%", 100 * cell.quality);
+  switch (grid.quality) {
+    case SweepQuality::kAccuracy:
+    case SweepQuality::kAgreement:
+      return Format("%.1f %%", 100 * cell.quality);
+    case SweepQuality::kCosine:
+    case SweepQuality::kSpearman:
+      return Format("%.4f", cell.quality);
+    case SweepQuality::kShardBits:
+      return Format("%.0f", cell.quality);
+  }
+  return "";
+}
+
+// Adds what is predicted besides loss and accuracy, where it is: an importance measures one of
+// them.
+void AddOthers(const PredictedQuality& quality, nlohmann::ordered_json* json) {
+  if (quality.agreement) (*json)["predicted_agreement"] = *quality.agreement;
+  if (quality.cosine) (*json)["predicted_cosine"] = *quality.cosine;
+  if (quality.spearman) (*json)["predicted_spearman"] = *quality.spearman;
 }
 
 }  // namespace
@@ -57,7 +78,8 @@ std::string SweepText(const SweepGrid& grid) {
   }
   text += "* no other plan is as good, as fast and as small\n";
   if (grid.quality == SweepQuality::kShardBits)
-    text += "quality is shards x mean bits; sti-importance --submodels would give accuracy\n";
+    text += Format("quality is shards x mean bits; sti-importance --submodels would give %s\n",
+                   grid.embeds ? "cosines" : "accuracy");
   if (none) {
     const auto first = std::find_if(grid.cells.begin(), grid.cells.end(),
                                     [](const SweepCell& cell) { return !cell.plan; });
@@ -90,7 +112,7 @@ std::string SweepJson(const SweepGrid& grid) {
       row["predicted_peak_bytes"] = plan.predicted_peak_bytes;
       row["predicted_accuracy"] =
           plan.quality.accuracy ? Json(*plan.quality.accuracy) : Json(nullptr);
-      if (plan.quality.agreement) row["predicted_agreement"] = *plan.quality.agreement;
+      AddOthers(plan.quality, &row);
       row["predicted_loss"] = plan.quality.loss ? Json(*plan.quality.loss) : Json(nullptr);
       row["parameter_bytes"] = plan.parameter_bytes;
       row["quality"] = cell.quality;
@@ -118,7 +140,7 @@ Json ToJson(const Verdict& verdict, bool is_turn = false) {
   if (!is_turn) json["staging_bytes"] = verdict.staging_bytes;
   json["predicted_loss"] = OrNull(verdict.quality.loss);
   json["predicted_accuracy"] = OrNull(verdict.quality.accuracy);
-  if (verdict.quality.agreement) json["predicted_agreement"] = *verdict.quality.agreement;
+  AddOthers(verdict.quality, &json);
   json["preload_bytes"] = verdict.preload_bytes;
   if (verdict.fallback_bytes != 0) json["fallback_bytes"] = verdict.fallback_bytes;
   json[is_turn ? "read_bytes" : "parameter_bytes"] = verdict.parameter_bytes;

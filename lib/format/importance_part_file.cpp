@@ -1,6 +1,7 @@
 #include "format/importance_part_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +17,14 @@ namespace sti {
 namespace {
 
 constexpr uint64_t kMaxExamples = uint64_t{1} << 31;
+
+/// Returns what is wrong with the scores of pairs; empty if nothing is.
+std::string ProblemOfScores(const ImportanceJob& job) {
+  const uint64_t pairs = job.metric == Metric::kSpearman ? job.examples : 0;
+  if (job.scores.size() != pairs) return "scores is not one for each pair of spearman, else none";
+  const bool finite = std::ranges::all_of(job.scores, [](double s) { return std::isfinite(s); });
+  return finite ? "" : "scores holds what is not a finite number";
+}
 
 /// Returns what is wrong with the job; empty if nothing is.
 std::string ProblemOfJob(const ImportanceJob& job) {
@@ -35,6 +44,8 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   }
   std::string use = ProblemOfWordUse(job.word_use);
   if (!use.empty()) return use;
+  std::string scores = ProblemOfScores(job);
+  if (!scores.empty()) return scores;
   const auto no_problem = [](const SubmodelCell&) { return std::string(); };
   return ProblemOfSubmodels(job.submodels, job.layers, job.width, no_problem);
 }
@@ -52,6 +63,8 @@ std::string ProblemOfPart(const ImportancePart& part) {
 
 std::string ProblemOfTallies(const ImportancePart& part) {
   for (const Tally& tally : part.tallies) {
+    const auto is_cosine = [](int32_t c) { return c >= -kCosineUnits && c <= kCosineUnits; };
+    if (!std::ranges::all_of(tally.cosines, is_cosine)) return "cosines holds what is not -1 to 1";
     if (tally.examples > part.job.examples || tally.right > tally.examples ||
         tally.gained > tally.right || tally.lost > tally.examples - tally.right) {
       return "a tally counts more than there are examples";
@@ -94,6 +107,27 @@ Status FillTallies(const fb::ImportancePart& table, const std::string& name, uin
   return {};
 }
 
+/// Reads the cosines of pairs, as many of each cell as it has examples.
+Status FillCosines(const fb::ImportancePart& table, const std::string& name, bool are_there,
+                   ListRoom* room, std::vector<Tally>* tallies) {
+  std::vector<int32_t> all;
+  STI_RETURN_IF_ERROR(room->Copy(table.cosines(), &all));
+  size_t at = 0;
+  for (Tally& tally : *tallies) {
+    if (!are_there) break;
+    if (tally.examples > all.size() - at) break;
+    const auto begin = all.begin() + static_cast<ptrdiff_t>(at);
+    tally.cosines.assign(begin, begin + static_cast<ptrdiff_t>(tally.examples));
+    at += tally.examples;
+  }
+  const bool complete = std::ranges::all_of(*tallies, [&](const Tally& tally) {
+    return tally.cosines.size() == (are_there ? tally.examples : 0);
+  });
+  if (complete && at == all.size()) return {};
+  return TableError(name,
+                    "cosines is not one for each example of each cell of spearman, else none");
+}
+
 Status ReadJob(const fb::ImportancePart& table, const std::string& name, ListRoom* room,
                ImportanceJob* job) {
   if (const auto* model = table.model()) {
@@ -115,6 +149,7 @@ Status ReadJob(const fb::ImportancePart& table, const std::string& name, ListRoo
   STI_RETURN_IF_ERROR(room->Copy(table.raised_bits(), &job->raised_bits));
   job->base_bits = table.base_bits();
   STI_RETURN_IF_ERROR(ReadWordUse(table, name, room, &job->word_use));
+  STI_RETURN_IF_ERROR(room->Copy(table.scores(), &job->scores));
   if (const auto* list = table.submodels()) {
     job->submodels.reserve(list->size());
     for (const fb::SubmodelCell* cell : *list) {
@@ -138,6 +173,8 @@ Result<ImportancePart> FromTable(const fb::ImportancePart& table, size_t payload
   std::string problem = ProblemOfPart(part);
   if (!problem.empty()) return TableError(name, problem);
   STI_RETURN_IF_ERROR(FillTallies(table, name, CellsOf(part.job), &room, &part.tallies));
+  const bool of_pairs = part.job.metric == Metric::kSpearman;
+  STI_RETURN_IF_ERROR(FillCosines(table, name, of_pairs, &room, &part.tallies));
   problem = ProblemOfTallies(part);
   if (!problem.empty()) return TableError(name, problem);
   return part;
@@ -165,6 +202,14 @@ flatbuffers::Offset<flatbuffers::Vector<uint64_t>> Sums(Builder& builder,
     numbers.push_back((tally.*field).high);
   }
   return builder.CreateVector(numbers);
+}
+
+/// All cells one behind another.
+std::vector<int32_t> AllCosines(const std::vector<Tally>& tallies) {
+  std::vector<int32_t> all;
+  for (const Tally& tally : tallies)
+    all.insert(all.end(), tally.cosines.begin(), tally.cosines.end());
+  return all;
 }
 
 }  // namespace
@@ -213,12 +258,18 @@ std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part) {
   const auto squares = Sums(builder, tallies, &Tally::loss_squares);
   const auto differences = Sums(builder, tallies, &Tally::difference_squares);
   const WordUseLists use(builder, job.word_use);
+  flatbuffers::Offset<flatbuffers::Vector<double>> scores;
+  flatbuffers::Offset<flatbuffers::Vector<int32_t>> cosines;
+  if (!job.scores.empty()) {
+    scores = builder.CreateVector(job.scores);
+    cosines = builder.CreateVector(AllCosines(tallies));
+  }
   builder.Finish(fb::CreateImportancePart(
       builder, model, data, metric, kernel, job.layers, job.width, job.gains, job.examples,
       job.units, bits, submodels, part.part, part.parts, part.begin, part.end, part.due, examples,
       right, gained, lost, loss, squares, differences, job.base_bits, use.words, use.row_lengths,
       use.row_words, use.row_shares, use.row_p99_shares, use.room_entries, use.room_tokens,
-      use.room_shares, use.room_p99_shares));
+      use.room_shares, use.room_p99_shares, scores, cosines));
   return WrapFrame(kImportancePartMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 

@@ -26,7 +26,8 @@
 namespace sti {
 
 /// The problem of a file whose metric has no name that FindMetric knows.
-inline constexpr const char* kMetricProblem = "metric is not accuracy, loss or kl";
+inline constexpr const char* kMetricProblem =
+    "metric is not accuracy, loss, kl, cosine or spearman";
 
 /// Reads the metric of an importance file by its name. DataError naming `name` for any other text.
 inline Status ReadMetric(std::string_view stored, const std::string& name, Metric* metric) {

@@ -12,7 +12,11 @@ constexpr uint32_t kMaxRows = 1024;
 
 ActivationRoom::ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch> chunks,
                                size_t branch_count, uint64_t limit_bytes)
-    : shape_(runner.shape()), lengths_(LengthsOf(chunks)), branch_count_(branch_count) {
+    : shape_(runner.shape()),
+      head_rows_(runner.head_rows()),
+      head_values_(runner.head_values()),
+      lengths_(LengthsOf(chunks)),
+      branch_count_(branch_count) {
   for (const ExampleBatch& chunk : chunks) {
     chunk_tokens_ = std::max<uint64_t>(chunk_tokens_, chunk.ids.size());
   }
@@ -38,23 +42,27 @@ ActivationRoom::ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch
 
 uint32_t ActivationRoom::Sequences(uint32_t rows) const { return rows / lengths_.shortest; }
 
+uint32_t ActivationRoom::Wanted(uint32_t rows) const {
+  return head_rows_ == OutputRows::kAll ? rows : Sequences(rows);
+}
+
 uint64_t ActivationRoom::Floats(uint32_t rows) const {
   const uint64_t all = uint64_t{rows} * shape_.hidden;
-  const uint64_t sequences = Sequences(rows);
   return (3 + branch_count_) * all + uint64_t{rows} * shape_.head_dim() +
-         sequences * (uint64_t{2} * shape_.hidden + shape_.labels) + 3 * kReadPastEnd;
+         uint64_t{2} * Wanted(rows) * shape_.hidden + uint64_t{Sequences(rows)} * head_values_ +
+         3 * kReadPastEnd;
 }
 
 void ActivationRoom::Take() {
   const size_t all = size_t{rows_} * shape_.hidden;
-  const size_t sequences = Sequences(rows_);
+  const size_t wanted_rows = Wanted(rows_);
   base.resize(all);
   contexts.resize(all + kReadPastEnd);
   own_context.resize(size_t{rows_} * shape_.head_dim() + kReadPastEnd);
   hidden.resize(all);
-  last_context.resize(sequences * shape_.hidden + kReadPastEnd);
-  firsts.resize(sequences * shape_.hidden);
-  logits.resize(sequences * shape_.labels);
+  last_context.resize(wanted_rows * shape_.hidden + kReadPastEnd);
+  wanted.resize(wanted_rows * shape_.hidden);
+  values.resize(size_t{Sequences(rows_)} * head_values_);
   branches.assign(branch_count_, std::vector<float>(all));
   if (!holds_inputs_) return;
   inputs.assign(shape_.layers, std::vector<float>(chunk_tokens_ * shape_.hidden));
@@ -62,12 +70,13 @@ void ActivationRoom::Take() {
 
 std::vector<SequenceRange> ActivationRoom::Split(const ExampleBatch& chunk) const {
   std::vector<SequenceRange> ranges;
-  const auto sequences = static_cast<uint32_t>(chunk.truths.size());
-  for (uint32_t s = 0; s < sequences; ++s) {
+  const uint32_t each = chunk.sequences_each();
+  for (uint32_t e = 0; e < chunk.examples(); ++e) {
+    const uint32_t end = each * (e + 1);
     const bool fits =
-        !ranges.empty() && chunk.offsets[s + 1] - chunk.offsets[ranges.back().first] <= rows_;
-    if (!fits) ranges.push_back({s, 0});
-    ++ranges.back().count;
+        !ranges.empty() && chunk.offsets[end] - chunk.offsets[ranges.back().first] <= rows_;
+    if (!fits) ranges.push_back({end - each, 0});
+    ranges.back().count += each;
   }
   return ranges;
 }

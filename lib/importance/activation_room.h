@@ -13,28 +13,28 @@ namespace sti {
 /// Holds the buffers of one measurement, all of them allocated at once.
 class ActivationRoom {
  public:
-  /// Takes as much as `limit_bytes` allows and the chunks can use, at least what one sequence
-  /// needs. `branches`: points that a sweep of submodels branches at.
+  /// Takes as much as `limit_bytes` allows and the chunks can use, at least what one example needs.
+  /// `branches`: points that a sweep of submodels branches at.
   ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch> chunks, size_t branches,
                  uint64_t limit_bytes);
 
-  /// Returns the tokens that are computed at once, copies included; no sequence has more.
+  /// Returns the tokens that are computed at once, copies included; no example has more.
   [[nodiscard]] uint32_t rows() const { return rows_; }
   /// Returns the bytes of all buffers, those of the runner included.
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
-  /// Returns the bytes that the longest sequence needs alone: no bound below it can be kept.
+  /// Returns the bytes that the longest example needs alone: no bound below it can be kept.
   [[nodiscard]] uint64_t least_bytes() const { return least_bytes_; }
 
-  /// Splits a chunk into ranges of whole sequences, each range of at most rows() tokens.
+  /// Splits a chunk into ranges of whole examples, each range of at most rows() tokens.
   [[nodiscard]] std::vector<SequenceRange> Split(const ExampleBatch& chunk) const;
 
   std::vector<float> base;          ///< [rows, d] input of some layer, all at the fewest bits
   std::vector<float> contexts;      ///< [rows, d] contexts of all slices
   std::vector<float> own_context;   ///< [rows, head_dim] context of the raised slice
   std::vector<float> hidden;        ///< [rows, d]
-  std::vector<float> last_context;  ///< [sequences, d]
-  std::vector<float> firsts;        ///< [sequences, d]
-  std::vector<float> logits;        ///< [sequences, labels]
+  std::vector<float> last_context;  ///< [wanted, d]
+  std::vector<float> wanted;        ///< [wanted, d] rows of the last layer that the head wants
+  std::vector<float> values;        ///< [sequences, values] of the head
   std::vector<std::vector<float>> branches;  ///< [branches][rows, d]
   /// [layers][tokens of the chunk, d] inputs of all layers of the base; empty if there is no room.
   std::vector<std::vector<float>> inputs;
@@ -42,9 +42,12 @@ class ActivationRoom {
  private:
   [[nodiscard]] uint64_t Floats(uint32_t rows) const;
   [[nodiscard]] uint32_t Sequences(uint32_t rows) const;
+  [[nodiscard]] uint32_t Wanted(uint32_t rows) const;
   void Take();
 
   ModelShape shape_;
+  OutputRows head_rows_;
+  uint32_t head_values_;
   LengthRange lengths_;
   uint64_t chunk_tokens_ = 0;  // tokens of the largest chunk
   size_t branch_count_ = 0;

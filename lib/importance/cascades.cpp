@@ -123,7 +123,7 @@ Status LevelRunner::RunBatch(const SubmodelCell& level, const ExampleBatch& batc
   }
   const size_t before = run->logits.size();
   run->logits.resize(before + size_t{sequences} * shape.labels);
-  runner_.Head(sequences, firsts_.data(), run->logits.data() + before);
+  runner_.Head(batch.batch(), firsts_.data(), run->logits.data() + before);
   return {};
 }
 
@@ -346,7 +346,8 @@ Result<CascadeScores> MeasureCascades(ContainerFile file, const Tokenizer& token
   STI_RETURN_IF_ERROR(CheckCascades(file.index(), examples, choice));
   STI_ASSIGN_OR_RETURN(std::vector<SubmodelCell> levels, SoundLevels(file.index(), choice.levels));
   STI_ASSIGN_OR_RETURN(std::vector<uint32_t> truths, TruthsOf(examples));
-  auto batches = BatchExamples(tokenizer, examples, file.index().info.max_length(), kBatchTokens);
+  auto batches = BatchExamples(tokenizer, examples, Metric::kAccuracy,
+                               file.index().info.max_length(), kBatchTokens);
   std::set<uint32_t> bits;
   for (const SubmodelCell& level : levels) bits.insert(level.bits);
   const std::vector<uint32_t> needed(bits.begin(), bits.end());

@@ -1,48 +1,59 @@
-// The judge of a chunk of examples, which goes by their labels, or for kl by the full model's
-// logits.
+// The judge of a chunk of examples, which goes by their labels or scores, or where the metric is by
+// reference by what the full model gives.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "importance/examples.h"
-#include "importance/layer_runner.h"
 #include "importance/tally.h"
+#include "types/importance.h"
+#include "types/model_info.h"
 
 namespace sti {
 
-/// Judges one chunk at a time. For kl, the full model's label (or set of labels) counts as right,
-/// and the loss is the divergence from its logits. One thread at a time.
+/// Judges one chunk at a time by what the model's head gives, its *values*: logits, or embeddings.
+/// For kl, the full model's label (or set of labels) counts as right, and the loss is the
+/// divergence from its logits. For cosine and spearman the loss is one less a cosine: that with the
+/// full model's embedding, or that of a pair's two. One thread at a time.
 class ChunkJudge {
  public:
   ChunkJudge(Metric metric, const ModelInfo& info, std::string name)
       : metric_(metric),
         problem_(info.problem),
-        labels_(info.shape.labels),
+        each_(info.head_values()),
         name_(std::move(name)) {}
 
-  [[nodiscard]] bool needs_reference() const { return metric_ == Metric::kKl; }
+  [[nodiscard]] bool needs_reference() const { return TraitsOf(metric_).by_reference; }
 
-  /// Begins with a chunk, which outlives its use. For kl, AddReference then takes the full model's
-  /// logits, range by range.
+  /// Begins with a chunk, which outlives its use. Where a reference is needed, AddReference then
+  /// takes the full model's values [sequences, values], range by range.
   void Begin(const ExampleBatch& chunk);
-  void AddReference(std::span<const float> logits);
+  void AddReference(std::span<const float> values);
 
-  /// Judges sequence `s` of the chunk by its `logits` [labels]. Returns a DataError if one of them
-  /// is not finite, or its loss not a number: such logits have no label.
-  [[nodiscard]] Result<Outcome> Of(uint32_t s, std::span<const float> logits) const;
+  /// Judges an example of the chunk by its `values` [ExampleBatch::sequences_each, values]. Returns
+  /// a DataError if one of them is not finite, or its loss not a number: such values say nothing.
+  [[nodiscard]] Result<Outcome> Of(uint32_t example, std::span<const float> values) const;
 
  private:
+  [[nodiscard]] Result<Outcome> ByLabels(uint32_t example, std::span<const float> logits) const;
+  [[nodiscard]] Result<Outcome> ByCosine(uint32_t example, std::span<const float> values) const;
+  [[nodiscard]] std::span<const float> Reference(uint32_t example) const {
+    return std::span(reference_).subspan(size_t{example} * each_, each_);
+  }
+  [[nodiscard]] Error NoNumber() const;
+
   Metric metric_;
   Problem problem_;
-  uint32_t labels_;
+  uint32_t each_;  // values of a sequence
   std::string name_;
   const ExampleBatch* chunk_ = nullptr;
-  std::vector<float> reference_;                         // [sequences, labels]
-  std::vector<std::vector<uint32_t>> reference_labels_;  // [sequences]
+  std::vector<float> reference_;                         // [sequences, values]
+  std::vector<std::vector<uint32_t>> reference_labels_;  // [sequences], of labels
 };
 
 }  // namespace sti

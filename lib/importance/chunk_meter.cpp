@@ -51,20 +51,16 @@ Status ChunkMeter::RunAll(uint32_t bits, bool keep_inputs) {
         runner_.Layer({offsets}, layer, views, hidden);
       } else {
         runner_.LastLayer({offsets}, layer, views, hidden, room_.last_context.data(),
-                          room_.firsts.data());
+                          room_.wanted.data());
       }
     }
-    runner_.Head(range.count, room_.firsts.data(), room_.logits.data());
-    const std::span logits(room_.logits.data(), size_t{range.count} * shape.labels);
+    runner_.Head({offsets}, room_.wanted.data(), room_.values.data());
     if (!keep_inputs) {
-      judge_.AddReference(logits);
+      judge_.AddReference({room_.values.data(), size_t{range.count} * runner_.head_values()});
       continue;
     }
-    for (uint32_t s = 0; s < range.count; ++s) {
-      const auto row = logits.subspan(size_t{s} * shape.labels, shape.labels);
-      STI_ASSIGN_OR_RETURN(const Outcome outcome, judge_.Of(range.first + s, row));
-      base_.push_back(outcome);
-    }
+    STI_RETURN_IF_ERROR(JudgeRange(range, room_.values.data(),
+                                   [this](const Outcome& outcome) { base_.push_back(outcome); }));
   }
   return {};
 }
@@ -121,7 +117,8 @@ Status ChunkMeter::Raise(uint32_t layer, uint32_t first, uint32_t end,
   return {};
 }
 
-// The raised layer of one shard: `out` has its rows, or each sequence's first in the last layer.
+// The raised layer of one shard: `out` has its rows, or in the last layer those that the head
+// wants.
 void ChunkMeter::RaiseOne(const Batch& batch, uint32_t layer, const float* input,
                           const Raised& raised, float* out) {
   const ModelShape& shape = runner_.shape();
@@ -146,34 +143,43 @@ Status ChunkMeter::RaiseGroup(size_t range, uint32_t layer, const float* input,
   const std::vector<uint32_t> all =
       OffsetsOf(*chunk_, sequences, static_cast<uint32_t>(group.size()));
   const bool top = layer == last();
-  float* out = top ? room_.firsts.data() : room_.hidden.data();
+  float* out = top ? room_.wanted.data() : room_.hidden.data();
   for (const Raised& raised : group) {
     RaiseOne({one}, layer, input, raised, out);
-    out += size_t{top ? sequences.count : one.back()} * shape.hidden;
+    out += size_t{Batch{one}.Count(runner_.RowsOf(layer))} * shape.hidden;
   }
   for (uint32_t above = layer + 1; above < last(); ++above) {
     runner_.Layer({all}, above, Low(above), room_.hidden.data());
   }
   if (!top) {
     runner_.LastLayer({all}, last(), Low(last()), room_.hidden.data(), room_.last_context.data(),
-                      room_.firsts.data());
+                      room_.wanted.data());
   }
-  runner_.Head(static_cast<uint32_t>(all.size() - 1), room_.firsts.data(), room_.logits.data());
-  const float* logits = room_.logits.data();
+  runner_.Head({all}, room_.wanted.data(), room_.values.data());
+  const float* values = room_.values.data();
   for (const Raised& raised : group) {
-    STI_RETURN_IF_ERROR(Score(sequences, logits, raised.tally));
-    logits += size_t{sequences.count} * shape.labels;
+    STI_RETURN_IF_ERROR(Score(sequences, values, raised.tally));
+    values += size_t{sequences.count} * runner_.head_values();
   }
   return {};
 }
 
-Status ChunkMeter::Score(const SequenceRange& range, const float* logits, Tally* tally) const {
-  const uint32_t labels = runner_.shape().labels;
-  for (uint32_t s = range.first; s < range.first + range.count; ++s, logits += labels) {
-    STI_ASSIGN_OR_RETURN(const Outcome outcome, judge_.Of(s, {logits, labels}));
-    AddOutcome(*tally, outcome, base_[s]);
+Status ChunkMeter::JudgeRange(const SequenceRange& range, const float* values,
+                              FunctionRef<void(const Outcome&)> take) const {
+  const uint32_t each = chunk_->sequences_each();
+  const size_t numbers = size_t{each} * runner_.head_values();
+  for (uint32_t e = range.first / each; e < (range.first + range.count) / each; ++e) {
+    STI_ASSIGN_OR_RETURN(const Outcome outcome, judge_.Of(e, {values, numbers}));
+    take(outcome);
+    values += numbers;
   }
   return {};
+}
+
+Status ChunkMeter::Score(const SequenceRange& range, const float* values, Tally* tally) const {
+  const Outcome* base = &base_[range.first / chunk_->sequences_each()];
+  return JudgeRange(range, values,
+                    [&](const Outcome& outcome) { AddOutcome(*tally, outcome, *base++); });
 }
 
 Status ChunkMeter::RunSweep(const SubmodelSweep& sweep, Tally* cells) {
@@ -210,23 +216,23 @@ Status ChunkMeter::SweepRange(size_t range, const SubmodelSweep& sweep, Tally* c
       runner_.Layer({offsets}, layer, runner_.Views(layer, sweep.width, sweep.bits), hidden);
       keep(at + 1);
     }
-    FirstsOf({offsets}, sweep, depth, hidden);
-    runner_.Head(sequences.count, room_.firsts.data(), room_.logits.data());
-    STI_RETURN_IF_ERROR(Score(sequences, room_.logits.data(), &cells[depth.cell]));
+    WantedOf({offsets}, sweep, depth, hidden);
+    runner_.Head({offsets}, room_.wanted.data(), room_.values.data());
+    STI_RETURN_IF_ERROR(Score(sequences, room_.values.data(), &cells[depth.cell]));
   }
   return {};
 }
 
-// A last layer that no other depth goes through is computed for first tokens only.
-void ChunkMeter::FirstsOf(const Batch& batch, const SubmodelSweep& sweep,
+// A last layer that no other depth goes through is computed for the rows that the head wants.
+void ChunkMeter::WantedOf(const Batch& batch, const SubmodelSweep& sweep,
                           const SubmodelSweep::Depth& depth, const float* hidden) {
   if (!depth.leaf) {
     return CopyRows(batch, runner_.head_rows(), runner_.shape().hidden, hidden,
-                    room_.firsts.data());
+                    room_.wanted.data());
   }
   const uint32_t layer = depth.layers.back();
   runner_.LastLayer(batch, layer, runner_.Views(layer, sweep.width, sweep.bits), hidden,
-                    room_.last_context.data(), room_.firsts.data());
+                    room_.last_context.data(), room_.wanted.data());
 }
 
 }  // namespace sti

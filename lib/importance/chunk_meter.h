@@ -3,8 +3,8 @@
 // Evaluations share what they have in common, which gives the bits of plain evaluations with far
 // fewer operations. Computed once are layers below a raised one, for all shards above them, and in
 // the raised layer queries, keys, values and attention of all slices but the raised one. The last
-// layer computes nothing but the first tokens, which are all that the head looks at. What remains
-// is mostly layers above the raised one, whose every number differs.
+// layer computes nothing but the rows that the head looks at: of most the first tokens. What
+// remains is mostly layers above the raised one, whose every number differs.
 //
 // Two further ideas save nothing and are left out. Stopping early where accuracy can no longer
 // change the ranking: of 144 scores on 872 examples many differ by one example or none, so ties
@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "importance/activation_room.h"
@@ -60,9 +61,12 @@ class ChunkMeter {
   void RaiseOne(const Batch& batch, uint32_t layer, const float* input, const Raised& raised,
                 float* out);
   [[nodiscard]] Status SweepRange(size_t range, const SubmodelSweep& sweep, Tally* cells);
-  void FirstsOf(const Batch& batch, const SubmodelSweep& sweep, const SubmodelSweep::Depth& depth,
+  void WantedOf(const Batch& batch, const SubmodelSweep& sweep, const SubmodelSweep::Depth& depth,
                 const float* hidden);
-  [[nodiscard]] Status Score(const SequenceRange& range, const float* logits, Tally* tally) const;
+  /// Judges a range's `values` [sequences, values], and has each outcome taken in turn.
+  [[nodiscard]] Status JudgeRange(const SequenceRange& range, const float* values,
+                                  FunctionRef<void(const Outcome&)> take) const;
+  [[nodiscard]] Status Score(const SequenceRange& range, const float* values, Tally* tally) const;
   [[nodiscard]] uint32_t last() const { return runner_.shape().layers - 1; }
 
   LayerRunner& runner_;
@@ -72,7 +76,7 @@ class ChunkMeter {
   uint32_t low_;
   const ExampleBatch* chunk_ = nullptr;
   std::vector<SequenceRange> ranges_;
-  std::vector<Outcome> base_;  // [sequences]
+  std::vector<Outcome> base_;  // [examples]
   // The range and the layer whose input room_.base holds.
   size_t base_range_ = SIZE_MAX;
   uint32_t base_layer_ = 0;

@@ -1,36 +1,75 @@
 #include "importance/examples.h"
 
 #include <algorithm>
+#include <bit>
+#include <initializer_list>
+#include <utility>
 
 #include "types/cascade.h"
 
 namespace sti {
 
-std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
-                                        std::span<const Example> examples, uint32_t max_length,
-                                        uint32_t max_tokens) {
-  std::vector<ExampleBatch> batches;
-  for (const Example& example : examples) {
-    Encoding encoding = tokenizer.Encode(example.text, example.pair, max_length);
-    bool full = !batches.empty() && batches.back().ids.size() + encoding.ids.size() > max_tokens;
-    if (batches.empty() || full) {
-      batches.emplace_back();
-      batches.back().offsets.push_back(0);
-    }
-    ExampleBatch& batch = batches.back();
-    batch.ids.insert(batch.ids.end(), encoding.ids.begin(), encoding.ids.end());
-    batch.types.insert(batch.types.end(), encoding.types.begin(), encoding.types.end());
-    batch.words.insert(batch.words.end(), encoding.words.begin(), encoding.words.end());
-    batch.offsets.push_back(static_cast<uint32_t>(batch.ids.size()));
-    batch.truths.push_back(example.Truth());
-  }
-  return batches;
+namespace {
+
+void Append(const Encoding& encoding, ExampleBatch* batch) {
+  batch->ids.insert(batch->ids.end(), encoding.ids.begin(), encoding.ids.end());
+  batch->types.insert(batch->types.end(), encoding.types.begin(), encoding.types.end());
+  batch->words.insert(batch->words.end(), encoding.words.begin(), encoding.words.end());
+  batch->offsets.push_back(static_cast<uint32_t>(batch->ids.size()));
+  batch->truths.emplace_back();
 }
 
-void DropTruths(std::span<ExampleBatch> batches) {
-  for (ExampleBatch& batch : batches) {
-    std::fill(batch.truths.begin(), batch.truths.end(), std::nullopt);
+// Makes batches of the sequences that it is given.
+class Batcher {
+ public:
+  explicit Batcher(uint32_t max_tokens) : max_tokens_(max_tokens) {}
+
+  /// Adds sequences that stay together, and returns the batch that they are in.
+  ExampleBatch& Add(std::initializer_list<Encoding> sequences) {
+    size_t tokens = 0;
+    for (const Encoding& sequence : sequences) tokens += sequence.ids.size();
+    const bool full = !batches_.empty() && batches_.back().ids.size() + tokens > max_tokens_;
+    if (batches_.empty() || full) {
+      batches_.emplace_back();
+      batches_.back().offsets.push_back(0);
+    }
+    for (const Encoding& sequence : sequences) Append(sequence, &batches_.back());
+    return batches_.back();
   }
+  std::vector<ExampleBatch> Take() { return std::move(batches_); }
+
+ private:
+  uint32_t max_tokens_;
+  std::vector<ExampleBatch> batches_;
+};
+
+}  // namespace
+
+std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
+                                        std::span<const Example> examples, Metric metric,
+                                        uint32_t max_length, uint32_t max_tokens) {
+  const MetricTraits& traits = TraitsOf(metric);
+  Batcher batcher(max_tokens);
+  for (const Example& example : examples) {
+    if (traits.output == HeadOutput::kLabels) {
+      ExampleBatch& batch = batcher.Add({tokenizer.Encode(example.text, example.pair, max_length)});
+      if (!traits.by_reference) batch.truths.back() = example.Truth();
+      continue;
+    }
+    const Encoding first = tokenizer.Encode(example.text, std::nullopt, max_length);
+    if (!example.pair) {
+      batcher.Add({first});
+      continue;
+    }
+    const Encoding second = tokenizer.Encode(*example.pair, std::nullopt, max_length);
+    if (traits.by_reference) {
+      batcher.Add({first});
+      batcher.Add({second});
+    } else {
+      batcher.Add({first, second}).scores.push_back(*example.score);
+    }
+  }
+  return batcher.Take();
 }
 
 ExampleBatch KeptOf(const ExampleBatch& batch, const std::vector<bool>& kept) {
@@ -63,6 +102,8 @@ Digest DigestOf(std::span<const ExampleBatch> batches) {
       for (const uint32_t label : truth.value_or(std::vector<uint32_t>{})) {
         digester.AddNumber(label);
       }
+      const bool ends_pair = !batch.scores.empty() && s % 2 == 1;
+      if (ends_pair) digester.AddNumber(std::bit_cast<uint64_t>(batch.scores[s / 2]));
     }
   }
   return digester.Finish();
@@ -74,8 +115,9 @@ LengthRange LengthsOf(std::span<const ExampleBatch> batches) {
     for (size_t s = 0; s + 1 < batch.offsets.size(); ++s) {
       const uint32_t length = batch.offsets[s + 1] - batch.offsets[s];
       range.shortest = std::min(range.shortest, length);
-      range.longest = std::max(range.longest, length);
     }
+    for (uint32_t e = 0; e < batch.examples(); ++e)
+      range.longest = std::max(range.longest, batch.TokensOf(e));
   }
   return range;
 }

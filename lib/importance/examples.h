@@ -10,10 +10,12 @@
 #include "model/transformer.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
+#include "types/importance.h"
 
 namespace sti {
 
-/// Tokenised examples, each a sequence, one behind the other without padding.
+/// Tokenised examples, one behind the other without padding. Each is a sequence, or where it has a
+/// score two of them: the texts of a pair, which a model that embeds reads one by one.
 struct ExampleBatch {
   std::vector<uint32_t> offsets;  ///< [sequences + 1] first token of each, then the end
   std::vector<uint32_t> ids;      ///< [tokens]
@@ -21,28 +23,38 @@ struct ExampleBatch {
   std::vector<uint32_t> words;  ///< [tokens] the word that a token is a piece of (Encoding::words)
   /// [sequences] the labels that apply (Example::Truth); none where the example is not labelled.
   std::vector<std::optional<std::vector<uint32_t>>> truths;
+  std::vector<double> scores;  ///< [pairs] Example::score; empty where examples are no pairs
   [[nodiscard]] Batch batch() const { return {offsets}; }
+  /// Returns how many sequences an example is.
+  [[nodiscard]] uint32_t sequences_each() const { return scores.empty() ? 1 : 2; }
+  [[nodiscard]] uint32_t examples() const {
+    return static_cast<uint32_t>(truths.size()) / sequences_each();
+  }
+  /// Returns how many tokens the example with this number has.
+  [[nodiscard]] uint32_t TokensOf(uint32_t example) const {
+    const uint32_t each = sequences_each();
+    return offsets[size_t{each} * (example + 1)] - offsets[size_t{each} * example];
+  }
 };
 
-/// Returns the examples in the order given, each cut to `max_length` tokens (Tokenizer::Encode), in
-/// batches of at most `max_tokens` tokens; a sequence that is longer is a batch of its own.
+/// Returns the examples in the order given, as the metric wants them, each text cut to `max_length`
+/// tokens (Tokenizer::Encode), in batches of at most `max_tokens` tokens; an example that is longer
+/// is a batch of its own. Of models that embed each text is a sequence by itself: two examples of a
+/// pair by kCosine, one with a score by kSpearman, whose examples all have both. A metric by
+/// reference uses no truths, and so gets none: the digest of its examples must not depend on them.
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
-                                        std::span<const Example> examples, uint32_t max_length,
-                                        uint32_t max_tokens);
+                                        std::span<const Example> examples, Metric metric,
+                                        uint32_t max_length, uint32_t max_tokens);
 
-/// Sets all truths to none, for a measurement that uses none: the digest of its examples must not
-/// depend on them.
-void DropTruths(std::span<ExampleBatch> batches);
-
-/// Returns the batch without the tokens for which `kept` [tokens] is false; at least one of each
-/// sequence is kept.
+/// Returns the batch, of no pairs, without the tokens for which `kept` [tokens] is false; at least
+/// one of each sequence is kept.
 ExampleBatch KeptOf(const ExampleBatch& batch, const std::vector<bool>& kept);
 
-/// Returns the digest of what is measured: ids, types and truths of all sequences in their order,
-/// however they are divided into batches.
+/// Returns the digest of what is measured: ids, types and truths of all sequences and scores of all
+/// pairs in their order, however they are divided into batches.
 Digest DigestOf(std::span<const ExampleBatch> batches);
 
-/// Tokens of the shortest and of the longest sequence; of none, the values here.
+/// Tokens of the shortest sequence and of the longest example; of none, the values here.
 struct LengthRange {
   uint32_t shortest = UINT32_MAX;
   uint32_t longest = 0;

@@ -70,6 +70,7 @@ uint64_t LayerFlops(const ModelShape& shape, const BatchSize& size, uint32_t wid
 }
 
 uint64_t HeadFlops(const ModelShape& shape, uint64_t rows) {
+  if (!shape.has_pooler) return 0;  // it embeds, which multiplies nothing
   return 2 * rows *
          (SizeOf(SpecOf(kPoolerWeight), shape).count() +
           SizeOf(SpecOf(kClassifierWeight), shape).count());

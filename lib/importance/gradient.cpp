@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "kernels/dense.h"
 #include "kernels/elementwise.h"
@@ -58,6 +59,22 @@ void PoolerGradient(PoolerActivation pooler, const float* x, const float* y, uin
   }
 }
 
+// Turns the gradient at vector / |vector| into that at the vector, in place. One without a length
+// is left as it is by the head, which says nothing of its neighbours: no gradient.
+void UnitLengthGradient(std::span<const float> vector, std::span<float> gradient) {
+  double squares = 0;
+  double along = 0;
+  for (size_t i = 0; i < vector.size(); ++i) {
+    squares += double{vector[i]} * double{vector[i]};
+    along += double{vector[i]} * double{gradient[i]};
+  }
+  const double length = std::sqrt(squares);
+  for (size_t i = 0; i < vector.size(); ++i) {
+    const double across = double{gradient[i]} - double{vector[i]} * along / squares;
+    gradient[i] = squares == 0 ? 0.0F : static_cast<float>(across / length);
+  }
+}
+
 }  // namespace
 
 GradientRun::GradientRun(const ModelInfo& info, ThreadPool& pool)
@@ -77,8 +94,9 @@ uint64_t GradientRun::BytesPerToken(const ModelShape& shape) {
     if (IsComputedAgain(value)) once += widths[value];
     if (IsProduct(value)) once += widths[value];  // its gradient
   }
-  // Besides: gradient_ and the caller's hidden rows, and product_.
-  once += 2 * uint64_t{shape.hidden} + shape.ffn;
+  // Besides: gradient_ and the caller's hidden rows, all that a head wants which pools, and
+  // product_.
+  once += (shape.has_pooler ? 2 : 3) * uint64_t{shape.hidden} + shape.ffn;
   return (shape.layers * tape + once) * sizeof(float) + DenseExecutor::ScratchBytesPerToken(shape);
 }
 
@@ -144,23 +162,39 @@ void GradientRun::Forward(uint32_t layer, const DenseLayer& weights,
   }
 }
 
-void GradientRun::Head(const HeadParameters& parameters, const float* hidden, float* logits) {
+void GradientRun::Head(const HeadParameters& parameters, const float* hidden, float* values) {
   const OutputRows rows = info_.head.rows();
   const uint32_t count = batch_.Count(rows);
   const size_t numbers = size_t{count} * shape_.hidden;
   wanted_.resize(numbers);
   CopyRows(batch_, rows, shape_.hidden, hidden, wanted_.data());
+  if (!info_.has_labels()) {
+    HeadTraits pooling = info_.head;
+    pooling.unit_length = false;
+    pooled_.resize(size_t{batch_.sequences()} * shape_.hidden);
+    EmbedSequences(pooling, batch_, wanted_.data(), shape_.hidden, pooled_.data());
+    return EmbedSequences(info_.head, batch_, wanted_.data(), shape_.hidden, values);
+  }
   const ClassifierHead head{shape_, info_.pooler, parameters};
   head.Pool(count, wanted_.data(), pool_, pooled_);
   pooler_sum_.assign(pooled_.begin(), pooled_.begin() + numbers);
-  head.Classify(count, pooled_.data(), logits);
+  head.Classify(count, pooled_.data(), values);
 }
 
 void GradientRun::BeginBackward(const HeadParameters& parameters,
-                                std::span<const float> logit_gradient) {
+                                std::span<const float> value_gradient) {
+  std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  if (info_.has_labels()) {
+    ClassifierGradient(parameters, value_gradient);
+  } else {
+    PoolingGradient(value_gradient);
+  }
+}
+
+void GradientRun::ClassifierGradient(const HeadParameters& parameters,
+                                     std::span<const float> at_logits) {
   const OutputRows rows = info_.head.rows();
   const uint32_t d = shape_.hidden;
-  std::fill(gradient_.begin(), gradient_.end(), 0.0F);
   const auto add_row = [d](const float* row, float factor, float* sum) {
     for (uint32_t i = 0; i < d; ++i) sum[i] += factor * row[i];
   };
@@ -168,7 +202,7 @@ void GradientRun::BeginBackward(const HeadParameters& parameters,
     std::vector<float> at_pooled(d);
     for (uint32_t label = 0; label < shape_.labels; ++label) {
       add_row(&parameters[kClassifierWeight][size_t{label} * d],
-              logit_gradient[size_t{row} * shape_.labels + label], at_pooled.data());
+              at_logits[size_t{row} * shape_.labels + label], at_pooled.data());
     }
     const size_t at = size_t{row} * d;
     PoolerGradient(info_.pooler, &pooler_sum_[at], &pooled_[at], d, at_pooled.data());
@@ -179,6 +213,43 @@ void GradientRun::BeginBackward(const HeadParameters& parameters,
       add_row(weights.data(), at_pooled[out], token);
     }
   });
+}
+
+void GradientRun::PoolingGradient(std::span<const float> at_embeddings) {
+  const uint32_t d = shape_.hidden;
+  pool_.ParallelFor(batch_.sequences(), [&](uint32_t s, uint32_t) {
+    const auto own = at_embeddings.subspan(size_t{s} * d, d);
+    std::vector<float> at_pooled(own.begin(), own.end());
+    if (info_.head.unit_length) UnitLengthGradient({&pooled_[size_t{s} * d], d}, at_pooled);
+    PoolingGradientOf(s, at_pooled);
+  });
+}
+
+// Hands the gradient at what the rows of a sequence are pooled to on to these rows. The greatest of
+// a column is the first of equal ones.
+void GradientRun::PoolingGradientOf(uint32_t sequence, std::span<float> at_pooled) {
+  const size_t d = shape_.hidden;
+  const uint32_t first = batch_.offsets[sequence];
+  const uint32_t count = batch_.offsets[sequence + 1] - first;
+  float* rows = &gradient_[first * d];
+  switch (info_.head.pooling) {
+    case Pooling::kFirst:
+      std::copy(at_pooled.begin(), at_pooled.end(), rows);
+      return;
+    case Pooling::kMean:
+      for (float& value : at_pooled) value /= static_cast<float>(count);
+      for (uint32_t row = 0; row < count; ++row)
+        std::copy(at_pooled.begin(), at_pooled.end(), rows + row * d);
+      return;
+    case Pooling::kMaximum:
+      for (size_t i = 0; i < d; ++i) {
+        uint32_t row = 0;
+        while (row + 1 < count && wanted_[(first + row) * d + i] != pooled_[sequence * d + i])
+          ++row;
+        rows[row * d + i] = at_pooled[i];
+      }
+      return;
+  }
 }
 
 void GradientRun::Backward(uint32_t layer, const DenseLayer& weights,

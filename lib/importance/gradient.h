@@ -40,12 +40,12 @@ class GradientRun {
   void Forward(uint32_t layer, const DenseLayer& weights, const LayerParameters& parameters,
                float* hidden);
 
-  /// Computes pooler and classifier on the rows that the head wants of `hidden` [tokens, d]:
-  /// `logits` [rows, labels].
-  void Head(const HeadParameters& parameters, const float* hidden, float* logits);
+  /// Computes the head on the rows that it wants of `hidden` [tokens, d]: `values` [sequences,
+  /// head_values] are logits or embeddings.
+  void Head(const HeadParameters& parameters, const float* hidden, float* values);
 
-  /// Begins the backward pass with the gradient at the logits [rows, labels], after Head.
-  void BeginBackward(const HeadParameters& parameters, std::span<const float> logit_gradient);
+  /// Begins a backward pass with the gradient at these values, after Head. It may begin again.
+  void BeginBackward(const HeadParameters& parameters, std::span<const float> value_gradient);
 
   /// Goes from the gradient at a layer's output to that at its input. Layers in descending order.
   void Backward(uint32_t layer, const DenseLayer& weights, const LayerParameters& parameters);
@@ -68,6 +68,9 @@ class GradientRun {
   /// products and contexts. Norms and activations are computed again.
   using Tape = ByValue<std::vector<float>>;
 
+  void ClassifierGradient(const HeadParameters& parameters, std::span<const float> at_logits);
+  void PoolingGradient(std::span<const float> at_embeddings);
+  void PoolingGradientOf(uint32_t sequence, std::span<float> at_pooled);
   [[nodiscard]] DenseValues ValuesOf(uint32_t layer, float* output);
   [[nodiscard]] DenseGradients GradientPlaces();
   void AddShares(const float* a, const float* b, uint32_t width, uint32_t shares, double* out);
@@ -78,14 +81,16 @@ class GradientRun {
   ThreadPool& pool_;
   DenseExecutor executor_;
   Batch batch_;
-  std::vector<Tape> tapes_;        ///< [layers]
-  Tape again_;                     ///< values of the layer at hand that no tape has
-  Tape gradients_;                 ///< at the outputs of linear maps in the layer at hand
-  std::vector<float> gradient_;    ///< [tokens, d] at hidden rows: those of the layer at hand
-  std::vector<float> product_;     ///< [tokens, f]
-  std::vector<float> wanted_;      ///< [rows, d] hidden rows that the head wants
-  std::vector<float> pooled_;      ///< [rows, d] pooler's output, then ClassifierHead's scratch
-  std::vector<float> pooler_sum_;  ///< [rows, d] input of the pooler's activation
+  std::vector<Tape> tapes_;      ///< [layers]
+  Tape again_;                   ///< values of the layer at hand that no tape has
+  Tape gradients_;               ///< at the outputs of linear maps in the layer at hand
+  std::vector<float> gradient_;  ///< [tokens, d] at hidden rows: those of the layer at hand
+  std::vector<float> product_;   ///< [tokens, f]
+  std::vector<float> wanted_;    ///< [rows, d] hidden rows that the head wants
+  /// [rows, d] pooler's output, then ClassifierHead's scratch; of a model that embeds [sequences,
+  /// d] what its rows are pooled to, before that is of unit length.
+  std::vector<float> pooled_;
+  std::vector<float> pooler_sum_;       ///< [rows, d] input of the pooler's activation
   std::optional<DenseValues> current_;  ///< of the layer that Backward took last
 };
 

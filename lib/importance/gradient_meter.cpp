@@ -12,9 +12,8 @@ Result<GradientMeter> GradientMeter::Open(ContainerFile file, const Tokenizer& t
                                           std::span<const uint32_t> bits) {
   STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
   const ModelInfo& info = file.index().info;
-  auto batches = BatchExamples(tokenizer, examples, info.max_length(),
+  auto batches = BatchExamples(tokenizer, examples, options.metric, info.max_length(),
                                GradientRun::BatchTokens(info.shape, options.cache_bytes));
-  if (options.metric == Metric::kKl) DropTruths(batches);
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
   STI_ASSIGN_OR_RETURN(std::unique_ptr<LayerRunner> runner,
                        LayerRunner::Create(std::move(model), ComputeType::kFp32, options.threads));
@@ -37,12 +36,12 @@ Result<std::vector<float>> GradientMeter::Run(const ExampleBatch& batch,
                    hidden_.data());
     EndLayer();
   }
-  const uint32_t sequences = batch.batch().sequences();
-  std::vector<float> firsts(size_t{sequences} * shape().hidden);
-  CopyRows(batch.batch(), runner_->head_rows(), shape().hidden, hidden_.data(), firsts.data());
-  std::vector<float> logits(size_t{sequences} * shape().labels);
-  runner_->Head(sequences, firsts.data(), logits.data());
-  return logits;
+  const OutputRows rows = runner_->head_rows();
+  std::vector<float> wanted(size_t{batch.batch().Count(rows)} * shape().hidden);
+  CopyRows(batch.batch(), rows, shape().hidden, hidden_.data(), wanted.data());
+  std::vector<float> values(size_t{batch.batch().sequences()} * info().head_values());
+  runner_->Head(batch.batch(), wanted.data(), values.data());
+  return values;
 }
 
 Result<std::vector<float>> GradientMeter::Forward(const ExampleBatch& batch, uint32_t bits) {
@@ -55,13 +54,13 @@ Result<std::vector<float>> GradientMeter::Forward(const ExampleBatch& batch, uin
     pass_->Forward(layer, weights_, Parameters(layer), hidden_.data());
     EndLayer();
   }
-  std::vector<float> logits(size_t{batch.batch().sequences()} * shape().labels);
-  pass_->Head(runner_->resident().head, hidden_.data(), logits.data());
-  return logits;
+  std::vector<float> values(size_t{batch.batch().sequences()} * info().head_values());
+  pass_->Head(runner_->resident().head, hidden_.data(), values.data());
+  return values;
 }
 
-void GradientMeter::BeginBackward(std::span<const float> logit_gradient) {
-  pass_->BeginBackward(runner_->resident().head, logit_gradient);
+void GradientMeter::BeginBackward(std::span<const float> value_gradient) {
+  pass_->BeginBackward(runner_->resident().head, value_gradient);
 }
 
 Result<const DenseLayer*> GradientMeter::Backward(uint32_t layer) {

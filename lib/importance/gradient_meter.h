@@ -35,16 +35,17 @@ class GradientMeter {
   /// Says how many layers will be run in all, for progress.
   void Expect(uint64_t layers) { layers_ = layers; }
 
-  /// Runs these layers at `bits`, and returns the logits [sequences, labels].
+  /// Runs these layers at `bits`, and returns what the head gives: [sequences, head_values].
   Result<std::vector<float>> Run(const ExampleBatch& batch, std::span<const uint32_t> layers,
                                  uint32_t bits);
 
-  /// Runs all layers at `bits`, keeps what Backward wants, and returns the logits [sequences,
-  /// labels]. The batch outlives the backward pass.
+  /// Runs all layers at `bits`, keeps what Backward wants, and returns what the head gives:
+  /// [sequences, head_values]. The batch outlives the backward pass.
   Result<std::vector<float>> Forward(const ExampleBatch& batch, uint32_t bits);
 
-  /// Begins the backward pass with the gradient at the logits [sequences, labels].
-  void BeginBackward(std::span<const float> logit_gradient);
+  /// Begins a backward pass with the gradient at these values [sequences, head_values]. There may
+  /// be several after one Forward.
+  void BeginBackward(std::span<const float> value_gradient);
 
   /// Goes back through a layer at the bits of Forward, and returns its weights, which are there
   /// until the next call. Layers in descending order.

@@ -11,25 +11,51 @@
 
 namespace sti {
 
+namespace {
+
+// Scores put pairs in an order, unless all of them are equal.
+Status CheckScores(std::span<const Example> examples) {
+  const bool scored = std::ranges::all_of(
+      examples, [](const Example& example) { return example.score && example.pair; });
+  if (!scored) return DataError("some examples are no pair with a score; add it, or take cosine");
+  const bool differ = std::ranges::any_of(
+      examples, [&](const Example& example) { return *example.score != *examples[0].score; });
+  if (differ) return {};
+  return DataError("all examples have the same score, which ranks nothing; add others");
+}
+
+}  // namespace
+
+Status CheckMetric(const ContainerFile& file, Metric metric) {
+  if (TraitsOf(metric).output == file.index().info.head.output) return {};
+  const bool labels = file.index().info.has_labels();
+  const char* others = labels ? "accuracy, loss or kl" : "cosine or spearman";
+  return UsageError("the metric " + std::string(NameOf(metric)) + " is for models that " +
+                    (labels ? "embed texts, and this one gives labels"
+                            : "give labels, and this one embeds texts") +
+                    "; take " + others)
+      .At(file.name());
+}
+
 Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
                     const ImportanceOptions& options) {
-  if (!file.index().info.has_labels()) {
-    const std::string what = file.index().info.embeds() ? "embeds texts" : "labels tokens";
-    return ForeignError(what + ", and importance is measured by labels of texts; plan without it")
+  if (file.index().info.labels_tokens()) {
+    return ForeignError("labels tokens, and importance is measured of whole texts; plan without it")
         .At(file.name());
   }
+  STI_RETURN_IF_ERROR(CheckMetric(file, options.metric));
   if (file.index().bits.size() < 2) {
     return DataError("has one bitwidth only, so no shard can be raised")
         .At(file.name())
         .Fix(Remedy::kStoreMoreBits);
   }
   if (examples.empty()) return DataError("no examples to measure on");
+  if (TraitsOf(options.metric).by_reference) return {};
+  if (options.metric == Metric::kSpearman) return CheckScores(examples);
   const bool labelled = std::all_of(examples.begin(), examples.end(), [](const Example& example) {
     return example.Truth().has_value();
   });
-  if (!labelled && options.metric != Metric::kKl) {
-    return DataError("some examples have no label; add them, or measure with kl");
-  }
+  if (!labelled) return DataError("some examples have no label; add them, or measure with kl");
   return {};
 }
 
@@ -48,7 +74,10 @@ ImportanceJob JobOf(const ContainerIndex& index, std::span<const ExampleBatch> b
   job.layers = index.info.shape.layers;
   job.width = index.info.shape.width;
   job.gains = options.gains;
-  for (const ExampleBatch& batch : batches) job.examples += batch.truths.size();
+  for (const ExampleBatch& batch : batches) {
+    job.examples += batch.examples();
+    job.scores.insert(job.scores.end(), batch.scores.begin(), batch.scores.end());
+  }
   job.units = 1;
   job.base_bits = index.bits.front();
   job.raised_bits = RaisedBits(index, options.gains);
@@ -208,6 +237,7 @@ WordUse MeasureWordUse(const ContainerIndex& index, std::span<const ExampleBatch
       use.reads.push_back(ReadsOf(index, halves, length, words, all));
     }
   }
+  if (use.reads.empty()) return {};  // of texts that are too few or too short, words say nothing
   return use;
 }
 

@@ -21,7 +21,11 @@
 
 namespace sti {
 
-/// Returns a DataError if no shard can be raised, or examples or their labels are missing.
+/// Returns kUsage if the metric is not for what the model gives.
+Status CheckMetric(const ContainerFile& file, Metric metric);
+
+/// Returns the error of CheckMetric, or a DataError if no shard can be raised, or examples, their
+/// labels or their scores are missing.
 Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
                     const ImportanceOptions& options);
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <tuple>
+#include <vector>
 
 #include "base/remedy.h"
 #include "importance/tally.h"
+#include "types/rank_correlation.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
@@ -68,32 +71,106 @@ Status CheckCover(const std::vector<NamedPart>& parts) {
                    "; give all parts");
 }
 
-// Not the mean negated, so that no loss at all is 0 and not -0.
-double ScoreOf(bool accuracy, const Tally& tally) {
-  return accuracy ? ShareRight(tally) : 0.0 - MeanLoss(tally);
+std::vector<double> CosinesOf(const Tally& cell) {
+  return {cell.cosines.begin(), cell.cosines.end()};
 }
 
-void FillShards(const ImportancePart& sum, Importance* importance) {
+double ErrorOfMean(const std::vector<double>& values) {
+  RunningMean mean;
+  for (const double value : values) mean.Add(value);
+  return mean.standard_error();
+}
+
+// Scores the cells of a measurement whose work is done; the part outlives it. Most metrics are
+// means over examples. Spearman's correlation is not: it is one number of all pairs, so that each
+// cell keeps all its cosines, and what a pair adds to the number's error is its influence
+// (types/rank_correlation.h).
+class CellScores {
+ public:
+  explicit CellScores(const ImportancePart& sum);
+
+  // Returns the metric of a cell; higher is better.
+  [[nodiscard]] double Score(const Tally& cell) const;
+  // Returns the loss of a cell, and how good it is: SubmodelScore::loss and accuracy.
+  [[nodiscard]] double Loss(const Tally& cell) const;
+  [[nodiscard]] double Accuracy(const Tally& cell) const;
+  // Returns the standard error of the base's score.
+  [[nodiscard]] double BaseError() const;
+  // Returns the standard error of a cell's score less the base's, each example its own control.
+  [[nodiscard]] double ChangeError(const Tally& cell) const;
+
+ private:
+  [[nodiscard]] double Correlation(const Tally& cell) const;
+  [[nodiscard]] std::vector<double> Influence(const Tally& cell) const;
+
+  const ImportanceJob& job_;
+  const Tally& base_;
+  std::vector<double> base_influence_;  // [pairs], of kSpearman
+};
+
+CellScores::CellScores(const ImportancePart& sum) : job_(sum.job), base_(sum.tallies[0]) {
+  if (job_.metric == Metric::kSpearman) base_influence_ = Influence(base_);
+}
+
+double CellScores::Score(const Tally& cell) const {
+  // Not the mean negated, so that no loss at all is 0 and not -0.
+  return TraitsOf(job_.metric).is_loss ? 0.0 - MeanLoss(cell) : Accuracy(cell);
+}
+
+double CellScores::Loss(const Tally& cell) const {
+  return job_.metric == Metric::kSpearman ? 1 - Correlation(cell) : MeanLoss(cell);
+}
+
+double CellScores::Accuracy(const Tally& cell) const {
+  if (job_.metric == Metric::kSpearman) return Correlation(cell);
+  const bool is_right_or_wrong = TraitsOf(job_.metric).output == HeadOutput::kLabels;
+  return is_right_or_wrong ? ShareRight(cell) : 1 - MeanLoss(cell);
+}
+
+double CellScores::BaseError() const {
+  if (job_.metric == Metric::kSpearman) return ErrorOfMean(base_influence_);
+  return job_.metric == Metric::kAccuracy ? ShareRightError(base_) : MeanLossError(base_);
+}
+
+double CellScores::ChangeError(const Tally& cell) const {
+  if (job_.metric == Metric::kAccuracy) return ShareRightChangeError(cell);
+  if (job_.metric != Metric::kSpearman) return LossChangeError(cell, base_);
+  std::vector<double> change = Influence(cell);
+  for (size_t i = 0; i < change.size(); ++i) change[i] -= base_influence_[i];
+  return ErrorOfMean(change);
+}
+
+// Equal cosines put the pairs in no order, which is worth nothing.
+double CellScores::Correlation(const Tally& cell) const {
+  return Spearman(CosinesOf(cell), job_.scores).value_or(0);
+}
+
+std::vector<double> CellScores::Influence(const Tally& cell) const {
+  return SpearmanInfluence(CosinesOf(cell), job_.scores);
+}
+
+void FillShards(const ImportancePart& sum, const CellScores& scores, Importance* importance) {
   const Tally& base = sum.tallies[0];
-  const bool accuracy = importance->metric == Metric::kAccuracy;
   const size_t stride = sum.job.raised_bits.size();
   const size_t shards = size_t{sum.job.layers} * sum.job.width;
+  // Other scores and losses say the same.
+  const bool losses =
+      importance->metric == Metric::kAccuracy || importance->metric == Metric::kLoss;
   for (size_t shard = 0; shard < shards; ++shard) {
     const Tally* raised = &sum.tallies[1 + shard * stride];
     const Tally& most = raised[stride - 1];  // scores are of the most bits, which come last
-    importance->scores.push_back(ScoreOf(accuracy, most));
-    importance->errors.push_back(accuracy ? ShareRightChangeError(most)
-                                          : LossChangeError(most, base));
-    if (importance->metric != Metric::kKl) importance->losses.push_back(MeanLoss(most));
+    importance->scores.push_back(scores.Score(most));
+    importance->errors.push_back(scores.ChangeError(most));
+    if (losses) importance->losses.push_back(scores.Loss(most));
     for (size_t i = 0; sum.job.gains && i < stride; ++i) {
-      importance->gains.push_back(MeanLoss(base) - MeanLoss(raised[i]));
+      importance->gains.push_back(scores.Loss(base) - scores.Loss(raised[i]));
     }
   }
 }
 
 Importance ImportanceOf(const ImportancePart& sum) {
   const ImportanceJob& job = sum.job;
-  const Tally& base = sum.tallies[0];
+  const CellScores scores(sum);
   Importance importance;
   importance.model = job.model;
   importance.data = job.data;
@@ -102,19 +179,18 @@ Importance ImportanceOf(const ImportancePart& sum) {
   importance.layers = job.layers;
   importance.width = job.width;
   importance.kernel = job.kernel;
-  const bool accuracy = job.metric == Metric::kAccuracy;
-  importance.baseline = ScoreOf(accuracy, base);
-  importance.standard_error = accuracy ? ShareRightError(base) : MeanLossError(base);
+  importance.baseline = scores.Score(sum.tallies[0]);
+  importance.standard_error = scores.BaseError();
   if (job.gains) importance.gain_bits = job.raised_bits;
   importance.word_use = job.word_use;
-  FillShards(sum, &importance);
+  FillShards(sum, scores, &importance);
   const size_t first = sum.tallies.size() - job.submodels.size();
   importance.submodels.reserve(job.submodels.size());
   for (size_t i = 0; i < job.submodels.size(); ++i) {
     const SubmodelCell& cell = job.submodels[i];
     const Tally& tally = sum.tallies[first + i];
     importance.submodels.push_back(
-        {cell.depth, cell.width, cell.bits, ShareRight(tally), MeanLoss(tally)});
+        {cell.depth, cell.width, cell.bits, scores.Accuracy(tally), scores.Loss(tally)});
   }
   return importance;
 }
@@ -129,7 +205,7 @@ std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other) {
     return "another metric (" + std::string(NameOf(job.metric)) + ", not " + NameOf(other.metric) +
            ")";
   }
-  // After the metric: by kl the same data is named without its labels.
+  // After the metric: by kl, say, the same data is named without its labels.
   if (job.data != other.data || job.examples != other.examples) {
     return "other data (" + job.data.Prefix() + ", not " + other.data.Prefix() + ")";
   }
@@ -170,7 +246,8 @@ Result<Importance> JoinImportanceParts(std::vector<NamedPart> parts) {
     }
   }
   for (const Tally& tally : sum.tallies) {
-    if (tally.examples != sum.job.examples) {
+    const bool all_cosines = tally.cosines.size() == sum.job.scores.size();
+    if (tally.examples != sum.job.examples || !all_cosines) {
       return DataError(parts[0].name + " or another part counts examples of a shard twice or not " +
                        "at all; the parts are damaged, make them again");
     }

@@ -86,9 +86,9 @@ void LayerRunner::LastLayer(const Batch& batch, uint32_t layer, std::span<const 
          wanted);
 }
 
-void LayerRunner::Head(uint32_t rows, const float* hidden, float* logits) {
-  flops_ += HeadFlops(shape(), rows);
-  transformer_->Classify(rows, hidden, model_.resident().head, logits);
+void LayerRunner::Head(const Batch& batch, const float* wanted, float* values) {
+  flops_ += HeadFlops(shape(), batch.Count(head_rows()));
+  transformer_->Head(batch, wanted, model_.resident().head, values);
 }
 
 std::vector<ContextRef> ContextsOf(const float* context, const ModelShape& shape, size_t slices) {

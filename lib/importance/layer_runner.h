@@ -71,8 +71,11 @@ class LayerRunner {
   /// `context` is scratch of as many floats and 16 more.
   void LastLayer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
                  const float* hidden, float* context, float* wanted, float* received = nullptr);
-  /// Computes `logits` [rows, labels] of the rows that the head wants, `hidden` [rows, d].
-  void Head(uint32_t rows, const float* hidden, float* logits);
+  /// Returns how many numbers the head gives for a sequence.
+  [[nodiscard]] uint32_t head_values() const { return index().info.head_values(); }
+  /// Computes `values` [sequences, head_values] of the rows that the head wants, `wanted` [rows,
+  /// d].
+  void Head(const Batch& batch, const float* wanted, float* values);
 
  private:
   LayerRunner(LoadedModel model, uint32_t threads);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/remedy.h"
+#include "format/framed_file.h"
 #include "importance/chunk_meter.h"
 #include "importance/importance_job.h"
 #include "importance/importance_join.h"
@@ -41,6 +42,7 @@ class Measurement {
   }
 
   Result<ImportancePart> Run() {
+    STI_RETURN_IF_ERROR(CheckFitsAPart());
     if (options_.resume != nullptr) {
       const Status resumed = Resume(*options_.resume);
       if (!resumed.ok() && !options_.other_work) return resumed.error();
@@ -72,7 +74,7 @@ class Measurement {
     shape.model = index.info.shape;
     shape.raised_bits = RaisedBits(index, options.gains);
     if (options.submodels) shape.submodels = PlanSubmodels(index);
-    shape.reference = options.metric == Metric::kKl;
+    shape.reference = TraitsOf(options.metric).by_reference;
     return shape;
   }
 
@@ -81,6 +83,17 @@ class Measurement {
     sizes.reserve(chunks.size());
     for (const ExampleBatch& chunk : chunks) sizes.push_back(PaddedSize(chunk.batch(), padded));
     return sizes;
+  }
+
+  // Cosines are the one thing that a part has as many of as there are examples.
+  [[nodiscard]] Status CheckFitsAPart() const {
+    constexpr uint64_t kMostCosines = kMaxSmallFileBytes / sizeof(int32_t) * 15 / 16;
+    const uint64_t pairs = part_.job.scores.size();
+    if (pairs <= kMostCosines / part_.tallies.size()) return {};
+    return UsageError("the cosines of " + std::to_string(pairs) + " pairs, one for each of " +
+                      std::to_string(part_.tallies.size()) +
+                      " things to measure, are more than a part holds; take fewer pairs, or "
+                      "measure shards alone");
   }
 
   Status Resume(const ImportancePart& before) {
@@ -173,8 +186,8 @@ Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer
                                              ImportanceWork* work) {
   STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
   const ContainerIndex& index = file.index();
-  auto chunks = BatchExamples(tokenizer, examples, index.info.max_length(), kChunkTokens);
-  if (options.metric == Metric::kKl) DropTruths(chunks);
+  const auto chunks =
+      BatchExamples(tokenizer, examples, options.metric, index.info.max_length(), kChunkTokens);
   const bool all = options.submodels || options.gains;
   const std::vector<uint32_t> bits =
       all ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};

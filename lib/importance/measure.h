@@ -56,8 +56,8 @@ struct ImportanceWork {
 
 /// Scores every shard, with gains at every bitwidth; does one part of the work if options say so. A
 /// multi-label model's examples count as Judge and Divergence say, with a threshold of 0.5. Needs
-/// labels on all examples, unless the metric is kl. Gives the same result for any thread count and
-/// any cache_bytes, resumed or not. `work` may be null.
+/// labels on all examples, or pairs with scores, unless the metric is by reference. Gives the same
+/// result for any thread count and any cache_bytes, resumed or not. `work` may be null.
 Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer& tokenizer,
                                              std::span<const Example> examples,
                                              const ImportanceOptions& options,

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "importance/gradient_meter.h"
 #include "importance/loss_gradient.h"
 #include "types/finite.h"
+#include "types/rank_correlation.h"
 #include "types/score.h"
 
 namespace sti {
@@ -16,8 +18,11 @@ namespace {
 /// Measures, over examples, what leaving out a head, a neuron or a layer changes.
 class OrderMeter {
  public:
-  explicit OrderMeter(GradientMeter& meter)
+  OrderMeter(GradientMeter& meter, Metric metric)
       : meter_(meter),
+        metric_(metric),
+        has_labels_(meter.info().has_labels()),
+        values_each_(meter.info().head_values()),
         problem_(meter.info().problem),
         shape_(meter.shape()),
         most_(meter.runner().index().bits.back()),
@@ -44,18 +49,25 @@ class OrderMeter {
   }
 
   Status Forward(const ExampleBatch& batch) {
-    STI_ASSIGN_OR_RETURN(const std::vector<float> logits, meter_.Forward(batch, most_));
-    if (!AllFinite(logits)) {
-      return DataError(
-                 "an example's logits are not numbers, so its weights overflow; shard a "
-                 "sound model")
+    STI_ASSIGN_OR_RETURN(const std::vector<float> values, meter_.Forward(batch, most_));
+    if (!AllFinite(values)) {
+      return DataError(std::string("an example's ") + (has_labels_ ? "logits" : "numbers") +
+                       " are not numbers, so its weights overflow; shard a sound model")
           .At(meter_.runner().name());
     }
-    std::vector<float> gradient(logits.size());
+    std::vector<float> gradient(values.size());
+    const auto at = [&](uint32_t s) { return &gradient[size_t{s} * values_each_]; };
     for (uint32_t s = 0; s < batch.batch().sequences(); ++s) {
-      const std::span<const float> row(&logits[size_t{s} * shape_.labels], shape_.labels);
-      truths_.push_back(batch.truths[s] ? *batch.truths[s] : LabelsOf(problem_, row));
-      LossGradient(problem_, row, truths_.back(), &gradient[size_t{s} * shape_.labels]);
+      const std::span<const float> row = Row(values, s);
+      if (has_labels_) {
+        truths_.push_back(batch.truths[s] ? *batch.truths[s] : LabelsOf(problem_, row));
+        LossGradient(problem_, row, truths_.back(), at(s));
+      } else if (metric_ == Metric::kSpearman) {
+        CosineGradient(row, Row(values, s ^ 1), at(s));
+      } else {
+        DirectionGradient(row, number_++, at(s));
+        whole_.insert(whole_.end(), row.begin(), row.end());
+      }
     }
     meter_.BeginBackward(gradient);
     return {};
@@ -68,15 +80,23 @@ class OrderMeter {
     for (uint32_t layer = shape_.layers; layer-- > 0;) {
       STI_ASSIGN_OR_RETURN(const DenseLayer* weights, meter_.Backward(layer));
       meter_.pass().Contributions(*weights, heads.data(), neurons.data());
-      AddTo(&heads_[size_t{layer} * shape_.width], heads, shape_.width);
-      AddTo(&neurons_[size_t{layer} * shape_.ffn], neurons, shape_.ffn);
+      const uint32_t each = batch.sequences_each();
+      AddTo(&heads_[size_t{layer} * shape_.width], heads, shape_.width, each);
+      AddTo(&neurons_[size_t{layer} * shape_.ffn], neurons, shape_.ffn, each);
     }
     return {};
   }
 
-  /// Adds the absolute values of `changes` [sequences, count] to `sums` [count].
-  static void AddTo(double* sums, std::span<const double> changes, size_t count) {
-    for (size_t i = 0; i < changes.size(); ++i) sums[i % count] += std::abs(changes[i]);
+  /// Adds the absolute values of examples' changes to `sums` [count]. An example's are the sums of
+  /// those of its `each` sequences, `changes` [sequences, count].
+  static void AddTo(double* sums, std::span<const double> changes, size_t count, uint32_t each) {
+    for (size_t example = 0; example < changes.size(); example += each * count) {
+      for (size_t i = 0; i < count; ++i) {
+        double change = 0;
+        for (uint32_t s = 0; s < each; ++s) change += changes[example + s * count + i];
+        sums[i] += std::abs(change);
+      }
+    }
   }
 
   /// Leaves out one layer after another, the one that is missed least.
@@ -101,18 +121,27 @@ class OrderMeter {
     return depths;
   }
 
-  /// Returns the sum of the losses of all examples when these layers alone run.
+  /// Returns the loss of all examples when these layers alone run.
   Result<double> LossOf(std::span<const uint32_t> layers) {
     double loss = 0;
     size_t example = 0;
+    std::vector<double> cosines;
+    std::vector<double> scores;
     for (const ExampleBatch& batch : meter_.batches()) {
-      STI_ASSIGN_OR_RETURN(const std::vector<float> logits, meter_.Run(batch, layers, most_));
+      STI_ASSIGN_OR_RETURN(const std::vector<float> values, meter_.Run(batch, layers, most_));
       for (uint32_t s = 0; s < batch.batch().sequences(); ++s) {
-        const std::span<const float> row(&logits[size_t{s} * shape_.labels], shape_.labels);
-        loss += Judge(problem_, row, truths_[example++]).loss;
+        const std::span<const float> row = Row(values, s);
+        if (has_labels_) {
+          loss += Judge(problem_, row, truths_[example++]).loss;
+        } else if (metric_ == Metric::kCosine) {
+          loss += 1 - Cosine(row, Row(whole_, example++));
+        } else if (s % 2 == 1) {
+          cosines.push_back(Cosine(Row(values, s - 1), row));
+        }
       }
+      scores.insert(scores.end(), batch.scores.begin(), batch.scores.end());
     }
-    return loss;
+    return metric_ == Metric::kSpearman ? 1 - Spearman(cosines, scores).value_or(0) : loss;
   }
 
   [[nodiscard]] ModelOrder Order() const {
@@ -136,13 +165,22 @@ class OrderMeter {
     all->insert(all->end(), more.begin(), more.end());
   }
 
+  [[nodiscard]] std::span<const float> Row(const std::vector<float>& values, size_t s) const {
+    return {&values[s * values_each_], values_each_};
+  }
+
   GradientMeter& meter_;
+  Metric metric_;
+  bool has_labels_;
+  uint32_t values_each_;  // of a sequence
+  uint64_t number_ = 0;   // of the next example, by which its direction is drawn
   Problem problem_;
   ModelShape shape_;
   uint32_t most_;
   std::vector<double> heads_;                  // [layers, M]
   std::vector<double> neurons_;                // [layers, f]
   std::vector<std::vector<uint32_t>> truths_;  // [examples] or the model's own labels
+  std::vector<float> whole_;                   // [examples, values] of all layers, by kCosine
 };
 
 }  // namespace
@@ -153,7 +191,7 @@ Result<ModelOrder> MeasureOrder(ContainerFile file, const Tokenizer& tokenizer,
   const std::vector<uint32_t> bits{file.index().bits.back()};
   STI_ASSIGN_OR_RETURN(GradientMeter meter,
                        GradientMeter::Open(std::move(file), tokenizer, examples, options, bits));
-  return OrderMeter(meter).Measure();
+  return OrderMeter(meter, options.metric).Measure();
 }
 
 }  // namespace sti

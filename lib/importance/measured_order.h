@@ -20,8 +20,15 @@ namespace sti {
 /// absolute changes of the loss, summed over the examples, are greatest come first; equal ones stay
 /// as they were. Depth n - 1 is depth n without the layer whose absence raises the loss least, the
 /// deepest of equal ones. With metric kl, which uses no truths, the loss is that against the
-/// model's own labels. `options` count as for EstimateImportance; progress counts layers computed,
-/// forward and backward. DataError if an example's logits are not finite, and the errors of reads.
+/// model's own labels.
+///
+/// Of a model that embeds, what is changed is by spearman the cosine of a pair's two embeddings,
+/// and by cosine the embedding itself, of unit length: its change has no sign, and is seen along a
+/// direction that is drawn for each example. The layer that goes is the one without which the
+/// metric is best.
+///
+/// `options` count as for EstimateImportance; progress counts layers computed,
+/// forward and backward. DataError if what the head gives is not finite, and the errors of reads.
 /// The same result for any thread count.
 Result<ModelOrder> MeasureOrder(ContainerFile file, const Tokenizer& tokenizer,
                                 std::span<const Example> examples,

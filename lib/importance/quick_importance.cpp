@@ -1,5 +1,6 @@
 #include "importance/quick_importance.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -18,31 +19,33 @@ class QuickMeter {
  public:
   QuickMeter(GradientMeter& meter, const ImportanceOptions& options)
       : meter_(meter),
-        options_(options),
+        metric_(options.metric),
         problem_(meter.info().problem),
         shape_(meter.shape()),
-        low_(meter.runner().index().bits.front()) {}
+        values_each_(meter.info().head_values()),
+        low_(meter.runner().index().bits.front()) {
+    LayerRunner& runner = meter_.runner();
+    part_.job = JobOf(runner.index(), meter_.batches(), options, runner.kernel().name);
+    part_.tallies.resize(CellsOf(part_.job));
+  }
 
   Result<Importance> Estimate() {
-    LayerRunner& runner = meter_.runner();
-    part_.job = JobOf(runner.index(), meter_.batches(), options_, runner.kernel().name);
-    part_.tallies.resize(CellsOf(part_.job));
-    const bool by_reference = options_.metric == Metric::kKl;
+    const bool by_reference = TraitsOf(metric_).by_reference;
     meter_.Expect(meter_.batches().size() * shape_.layers * (by_reference ? 3 : 2));
     for (const ExampleBatch& batch : meter_.batches()) {
       if (by_reference) STI_RETURN_IF_ERROR(RunReference(batch));
       STI_RETURN_IF_ERROR(Forward(batch));
-      STI_RETURN_IF_ERROR(Backward());
+      STI_RETURN_IF_ERROR(Backward(batch));
     }
     part_.end = part_.due = part_.job.units;
     STI_ASSIGN_OR_RETURN(Importance importance,
                          JoinImportanceParts({{"the estimate", std::move(part_)}}));
-    importance.estimate = kQuickEstimate;
+    importance.estimate = QuickEstimateOf(metric_);
     return importance;
   }
 
  private:
-  // The full model's logits.
+  // Runs the full model, for what its head gives.
   Status RunReference(const ExampleBatch& batch) {
     const uint32_t most = meter_.runner().index().bits.back();
     STI_ASSIGN_OR_RETURN(reference_, meter_.Run(batch, FirstLayers(shape_.layers), most));
@@ -50,30 +53,45 @@ class QuickMeter {
   }
 
   Status Forward(const ExampleBatch& batch) {
-    STI_ASSIGN_OR_RETURN(const std::vector<float> logits, meter_.Forward(batch, low_));
-    std::vector<float> gradient(logits.size());
+    STI_ASSIGN_OR_RETURN(values_, meter_.Forward(batch, low_));
+    gradient_.resize(values_.size());
     losses_.clear();
-    for (uint32_t s = 0; s < batch.batch().sequences(); ++s) {
-      STI_RETURN_IF_ERROR(AddLoss(batch, s, Row(logits, s), &gradient[size_t{s} * shape_.labels]));
+    for (uint32_t e = 0; e < batch.examples(); ++e) {
+      losses_.push_back(LossAndGradient(batch, e));
+      const size_t each = size_t{batch.sequences_each()} * values_each_;
+      if (!AllFinite(std::span(values_).subspan(e * each, each)))
+        losses_.back() = std::numeric_limits<double>::quiet_NaN();
+      STI_RETURN_IF_ERROR(AddTo(losses_.back(), losses_.back(), part_.tallies.data()));
     }
-    meter_.BeginBackward(gradient);
     return {};
   }
 
-  // Adds the loss of an example at the fewest bits, and finds its gradient at the logits.
-  Status AddLoss(const ExampleBatch& batch, uint32_t s, std::span<const float> logits,
-                 float* gradient) {
-    if (options_.metric == Metric::kKl) {
-      const std::span<const float> reference = Row(reference_, s);
-      losses_.push_back(Divergence(problem_, reference, logits));
-      DivergenceGradient(problem_, reference, logits, gradient);
-    } else {
-      const std::vector<uint32_t>& truth = *batch.truths[s];
-      losses_.push_back(Judge(problem_, logits, truth).loss);
-      LossGradient(problem_, logits, truth, gradient);
+  // Returns the loss of an example at the fewest bits, and finds its gradient at the values.
+  double LossAndGradient(const ExampleBatch& batch, uint32_t e) {
+    switch (metric_) {
+      case Metric::kAccuracy:  // has no gradient, and is refused before
+      case Metric::kLoss: {
+        const std::vector<uint32_t>& truth = *batch.truths[e];
+        LossGradient(problem_, Row(values_, e), truth, Gradient(e));
+        return Judge(problem_, Row(values_, e), truth).loss;
+      }
+      case Metric::kKl:
+        DivergenceGradient(problem_, Row(reference_, e), Row(values_, e), Gradient(e));
+        return Divergence(problem_, Row(reference_, e), Row(values_, e));
+      case Metric::kCosine:
+        return CosineLoss(e, Row(reference_, e));
+      case Metric::kSpearman:
+        CosineLoss(2 * e + 1, Row(values_, 2 * e));
+        return CosineLoss(2 * e, Row(values_, 2 * e + 1));
     }
-    if (!AllFinite(logits)) losses_.back() = std::numeric_limits<double>::quiet_NaN();
-    return AddTo(losses_.back(), losses_.back(), part_.tallies.data());
+    return 0;
+  }
+
+  // Returns one less the cosine of a sequence's embedding and another, with its gradient.
+  double CosineLoss(uint32_t s, std::span<const float> other) {
+    CosineGradient(Row(values_, s), other, Gradient(s));
+    for (uint32_t i = 0; i < values_each_; ++i) Gradient(s)[i] = -Gradient(s)[i];
+    return 1 - Cosine(Row(values_, s), other);
   }
 
   // Adds a loss of an example whose loss at the fewest bits is `base`.
@@ -85,19 +103,29 @@ class QuickMeter {
                  "shard a sound model")
           .At(meter_.runner().name());
     }
-    AddOutcome(*tally, {false, *units}, {false, *LossUnits(base)});
+    Outcome outcome{false, *units};
+    if (metric_ == Metric::kSpearman) outcome.cosine = CosineUnits(1 - loss);
+    AddOutcome(*tally, outcome, {false, *LossUnits(base)});
     return {};
   }
 
-  Status Backward() {
+  Status Backward(const ExampleBatch& batch) {
+    const size_t each = batch.sequences_each();
+    std::vector<double> of_sequences(each * losses_.size() * shape_.width);
     std::vector<double> slopes(losses_.size() * shape_.width);
     const std::vector<uint32_t>& raised_bits = part_.job.raised_bits;
+    meter_.BeginBackward(gradient_);
     for (uint32_t layer = shape_.layers; layer-- > 0;) {
       STI_ASSIGN_OR_RETURN(const DenseLayer* weights, meter_.Backward(layer));
       for (size_t raised = 0; raised < raised_bits.size(); ++raised) {
         meter_.Decode(layer, raised_bits[raised], &change_);
         Subtract(*weights, &change_);
-        meter_.pass().Derivatives(change_, slopes.data());
+        meter_.pass().Derivatives(change_, of_sequences.data());
+        std::fill(slopes.begin(), slopes.end(), 0.0);
+        for (size_t i = 0; i < of_sequences.size(); ++i) {
+          const size_t example = i / shape_.width / each;
+          slopes[example * shape_.width + i % shape_.width] += of_sequences[i];
+        }
         STI_RETURN_IF_ERROR(AddSlopes(layer, raised, slopes));
       }
     }
@@ -109,40 +137,53 @@ class QuickMeter {
       const size_t shard = layer * size_t{shape_.width} + i % shape_.width;
       const size_t cell = 1 + shard * part_.job.raised_bits.size() + raised;
       const double base = losses_[i / shape_.width];
-      const double gain = -slopes[i] - Curvature() / 2 * slopes[i] * slopes[i];
-      STI_RETURN_IF_ERROR(AddTo(base - gain, base, &part_.tallies[cell]));
+      STI_RETURN_IF_ERROR(AddTo(base - GainOf(slopes[i]), base, &part_.tallies[cell]));
     }
     return {};
   }
 
-  // The loss of several labels is a mean, of which the log-likelihood is the sum.
-  [[nodiscard]] double Curvature() const {
-    const bool mean = problem_ == Problem::kMultiLabel && options_.metric == Metric::kLoss;
-    return mean ? shape_.labels : 1;
+  // Returns how far a loss falls that has this slope.
+  [[nodiscard]] double GainOf(double slope) const {
+    if (metric_ == Metric::kCosine) return -slope / 2;
+    if (metric_ == Metric::kSpearman) return -slope;
+    // The loss of several labels is a mean, of which the log-likelihood is the sum.
+    const bool mean = problem_ == Problem::kMultiLabel && metric_ == Metric::kLoss;
+    const double curvature = mean ? shape_.labels : 1;
+    return -slope - curvature / 2 * slope * slope;
   }
 
-  [[nodiscard]] std::span<const float> Row(const std::vector<float>& logits, uint32_t s) const {
-    return {&logits[size_t{s} * shape_.labels], shape_.labels};
+  [[nodiscard]] std::span<const float> Row(const std::vector<float>& values, uint32_t s) const {
+    return {&values[size_t{s} * values_each_], values_each_};
   }
+  [[nodiscard]] float* Gradient(uint32_t s) { return &gradient_[size_t{s} * values_each_]; }
 
   GradientMeter& meter_;
-  const ImportanceOptions& options_;
+  Metric metric_;
   Problem problem_;
   ModelShape shape_;
+  uint32_t values_each_;  // of a sequence
   uint32_t low_;
   DenseLayer change_;
-  std::vector<float> reference_;  // [sequences, labels], for kl
-  std::vector<double> losses_;    // [sequences] at the fewest bits
+  std::vector<float> reference_;  // [sequences, values] of the full model, where it is needed
+  std::vector<float> values_;     // [sequences, values] at the fewest bits
+  std::vector<float> gradient_;   // [sequences, values]
+  std::vector<double> losses_;    // [examples] at the fewest bits
   ImportancePart part_;           // all of the work, as one unit
 };
 
 }  // namespace
 
+std::string_view QuickEstimateOf(Metric metric) {
+  if (metric == Metric::kCosine) return "half of first-order";
+  return metric == Metric::kSpearman ? "first-order" : "empirical Fisher";
+}
+
 Result<Importance> EstimateImportance(ContainerFile file, const Tokenizer& tokenizer,
                                       std::span<const Example> examples,
                                       const ImportanceOptions& options) {
   if (options.metric == Metric::kAccuracy || options.submodels) {
-    return UsageError("gradients estimate losses of shards; take the metric loss or kl");
+    return UsageError(
+        "gradients estimate shards, and not by accuracy; take the metric loss or kl, no submodels");
   }
   const std::vector<uint32_t> all = file.index().bits;
   const std::vector<uint32_t> bits =

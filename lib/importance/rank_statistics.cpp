@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "types/importance.h"
+#include "types/rank_correlation.h"
 
 namespace sti {
 namespace {
@@ -19,33 +20,6 @@ Order Sorted(size_t count, const std::function<bool(size_t, size_t)>& before) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), before);
   return order;
-}
-
-// The place of each element, from 1; a run of equals shares the mean of its places.
-std::vector<double> SharedPlaces(size_t count, const std::function<bool(size_t, size_t)>& before) {
-  const Order order = Sorted(count, before);
-  std::vector<double> places(count);
-  for (size_t begin = 0; begin < count;) {
-    size_t end = begin + 1;
-    while (end < count && !before(order[begin], order[end])) ++end;
-    // Places begin + 1 to end.
-    const double shared = static_cast<double>(begin + 1 + end) / 2;
-    for (; begin < end; ++begin) places[order[begin]] = shared;
-  }
-  return places;
-}
-
-double MeanOf(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// Sum of the products of the distances from the means.
-double CoMoment(std::span<const double> a, std::span<const double> b) {
-  const double mean_a = MeanOf(a);
-  const double mean_b = MeanOf(b);
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - mean_a) * (b[i] - mean_b);
-  return sum;
 }
 
 // How many pairs of `count` elements in order are equal, given when neighbours are.
@@ -79,14 +53,6 @@ double SortCountingSwaps(std::span<double> values) {
 }
 
 }  // namespace
-
-std::optional<double> Spearman(std::span<const double> a, std::span<const double> b) {
-  const auto places_a = SharedPlaces(a.size(), [a](size_t i, size_t j) { return a[i] < a[j]; });
-  const auto places_b = SharedPlaces(b.size(), [b](size_t i, size_t j) { return b[i] < b[j]; });
-  const double spread = std::sqrt(CoMoment(places_a, places_a) * CoMoment(places_b, places_b));
-  if (!(spread > 0)) return std::nullopt;
-  return std::clamp(CoMoment(places_a, places_b) / spread, -1.0, 1.0);
-}
 
 std::optional<double> Kendall(std::span<const double> a, std::span<const double> b) {
   const size_t count = a.size();

@@ -10,10 +10,6 @@
 
 namespace sti {
 
-/// Returns Spearman's correlation of two series of one length: Pearson's of their ranks, ties
-/// sharing the mean of theirs. Nothing if one of them holds no two different values. Pure.
-std::optional<double> Spearman(std::span<const double> a, std::span<const double> b);
-
 /// Returns Kendall's tau-b of two series of one length, corrected for ties, in n log n steps.
 /// Nothing if one of them holds no two different values. Pure.
 std::optional<double> Kendall(std::span<const double> a, std::span<const double> b);

@@ -29,6 +29,12 @@ std::optional<int64_t> LossUnits(double loss) {
   return std::llround(std::clamp(loss, -kMaxNats, kMaxNats) * kUnitsPerNat);
 }
 
+std::optional<int32_t> CosineUnits(double cosine) {
+  if (std::isnan(cosine)) return std::nullopt;
+  constexpr double kMost = 2 - 0x1p-30;
+  return static_cast<int32_t>(std::lround(std::clamp(cosine, -kMost, kMost) * kCosineUnits));
+}
+
 void AddOutcome(Tally& tally, const Outcome& outcome, const Outcome& base) {
   ++tally.examples;
   if (outcome.right) ++tally.right;
@@ -37,6 +43,7 @@ void AddOutcome(Tally& tally, const Outcome& outcome, const Outcome& base) {
   AddTo(tally.loss, static_cast<Uint128>(static_cast<Int128>(outcome.loss)));
   AddTo(tally.loss_squares, Square(outcome.loss));
   AddTo(tally.difference_squares, Square(outcome.loss - base.loss));
+  if (outcome.cosine) tally.cosines.push_back(*outcome.cosine);
 }
 
 void AddTally(Tally& tally, const Tally& other) {
@@ -47,6 +54,7 @@ void AddTally(Tally& tally, const Tally& other) {
   AddTo(tally.loss, ToUint128(other.loss));
   AddTo(tally.loss_squares, ToUint128(other.loss_squares));
   AddTo(tally.difference_squares, ToUint128(other.difference_squares));
+  tally.cosines.insert(tally.cosines.end(), other.cosines.begin(), other.cosines.end());
 }
 
 double ShareRight(const Tally& tally) {

@@ -9,21 +9,27 @@
 
 namespace sti {
 
-/// How one example fared. Under kKl the full model's own answer stands in for the truth.
+/// How one example fared. Under kKl the full model's own answer stands in for the truth. A model
+/// that embeds is never right; its loss is one less the cosine that the metric asks for.
 struct Outcome {
   bool right = false;
-  int64_t loss = 0;  ///< in 2^-32 nat
+  int64_t loss = 0;                    ///< in 2^-32 nat
+  std::optional<int32_t> cosine = {};  ///< for Tally::cosines; nothing where these are not kept
 };
 
 /// Returns a loss in nats as a whole number of 2^-32 nat, clamped to 32768 nats either way; nothing
 /// if it is not a number.
 std::optional<int64_t> LossUnits(double loss);
 
+/// Returns a cosine, or an estimate of one, as a whole number for Tally::cosines, clamped to what
+/// that holds; nothing if it is not a number.
+std::optional<int32_t> CosineUnits(double cosine);
+
 /// Adds one example to the tally of a cell, which holds at most 2^31; `base` is how it fared with
 /// every shard at its fewest bits.
 void AddOutcome(Tally& tally, const Outcome& outcome, const Outcome& base);
 
-/// Adds the tally of the same cell over other examples.
+/// Adds the tally of the same cell over other examples, those that come next.
 void AddTally(Tally& tally, const Tally& other);
 
 /// Returns the share of examples that are right, 0 to 1, and the mean loss in nats; 0 without any.

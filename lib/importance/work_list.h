@@ -62,7 +62,7 @@ struct WorkShape {
   OutputRows head_rows = OutputRows::kFirst;  ///< that the head wants of the last layer
   std::vector<uint32_t> raised_bits;          ///< ascending; the last is the most
   SubmodelPlan submodels;
-  bool reference = false;  ///< the full model runs too, for kl
+  bool reference = false;  ///< the full model runs too
 };
 
 /// Immutable, so thread-safe.

@@ -42,9 +42,7 @@ void SayFigures(const PlanningContext& context, const Plan& plan, const Verdict&
               std::to_string(context.request.preload_bytes) + " bytes");
   context.Say("prediction: " + Ms(plan.predicted_latency_us) + " median, " +
               Ms(plan.predicted_p99_us) + " p99, peak " +
-              std::to_string(plan.predicted_peak_bytes) + " bytes" +
-              (plan.quality.accuracy ? ", accuracy " + Fixed4(*plan.quality.accuracy) : "") +
-              (plan.quality.agreement ? ", agreement " + Fixed4(*plan.quality.agreement) : "") +
+              std::to_string(plan.predicted_peak_bytes) + " bytes" + Described(plan.quality) +
               (verdict.valid ? "" : "; misses: " + verdict.problem));
 }
 
@@ -109,23 +107,6 @@ Result<std::string> FillTogether(const CheckedInput& input, const Judging& judgi
     note("a later turn ", verdict);
   }
   return problem;
-}
-
-/// Returns kUsage if the importance tells the agreement with the full model where an accuracy is
-/// asked for, or the other way round.
-Status CheckAccuracyIsKnown(const CheckedInput& input, const PlanRequest& request) {
-  const bool by_kl = input->importance != nullptr && input->importance->metric == Metric::kKl;
-  if (by_kl && !request.full_accuracy) {
-    return UsageError(
-               "an importance measured by kl tells how often a plan agrees with the full model, "
-               "not how often it is right")
-        .Fix(Remedy::kGiveInRequest, "full_accuracy, or drop min_accuracy");
-  }
-  if (!by_kl && request.full_accuracy) {
-    return UsageError("the full model's accuracy says nothing beside an importance with labels")
-        .Fix(Remedy::kDropFromRequest, "full_accuracy");
-  }
-  return {};
 }
 
 /// The parts of what is asked for that a plan has. A plan without one of them says what it costs.
@@ -241,9 +222,9 @@ Result<Scopes> Planner::ScopesOf(const Parts& parts) const {
 Result<PlanningTerms> Planner::TermsFor(const PlanningScope& scope) const {
   PlanningTerms terms = PlanningTerms::Of(request_);
   if (!request_.min_accuracy) return terms;
-  STI_RETURN_IF_ERROR(CheckAccuracyIsKnown(input_, request_));
+  STI_RETURN_IF_ERROR(CheckQualityIsKnown(input_, request_));
   STI_ASSIGN_OR_RETURN(terms.target_us, LeastTarget(scope));
-  Say("accuracy: " + Fixed4(*request_.min_accuracy) + " takes a target of at least " +
+  Say(QualityName(input_) + ": " + Fixed4(*request_.min_accuracy) + " takes a target of at least " +
       MsUp(*terms.target_us));
   return terms;
 }
@@ -256,7 +237,7 @@ Result<double> Planner::LeastTarget(const PlanningScope& scope) const {
   if (request_.target_us) high_us = std::min(high_us, *request_.target_us);
   STI_ASSIGN_OR_RETURN(const double best, silent.AccuracyAt(high_us, scope));
   if (best < accuracy) {
-    std::string message = "no plan reaches an accuracy of " + Fixed4(accuracy);
+    std::string message = "no plan reaches " + QualityInWords(input_) + " of " + Fixed4(accuracy);
     if (request_.target_us) message += " within " + Ms(*request_.target_us);
     const char* less = request_.target_us ? "min_accuracy or raise target_us" : "min_accuracy";
     return InfeasibleError(message + "; the best is predicted to have " + Fixed4(best))
@@ -294,12 +275,10 @@ Result<double> Planner::AccuracyAt(double target_us, const PlanningScope& scope)
   terms.target_us = target_us;
   STI_ASSIGN_OR_RETURN(const PlanningContext context, ContextOf(scope, terms));
   STI_ASSIGN_OR_RETURN(const Plan plan, PlanOne(context));
-  if (plan.quality.agreement) return *request_.full_accuracy - (1 - *plan.quality.agreement);
-  if (!plan.quality.accuracy) {
-    return UsageError("a least accuracy needs A(n, m) of the submodels")
-        .Fix(Remedy::kMeasureSubmodels);
-  }
-  return *plan.quality.accuracy;
+  const std::optional<double> reached = QualityReached(plan.quality, request_);
+  if (reached) return *reached;
+  return UsageError("a least " + QualityName(input_) + " needs A(n, m) of the submodels")
+      .Fix(Remedy::kMeasureSubmodels);
 }
 
 bool Planner::PreloadsRows() const {

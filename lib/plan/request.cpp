@@ -52,6 +52,13 @@ Status ValidateImportance(const PlanInput& input) {
         .In(Source::kImportance)
         .Fix(Remedy::kImportanceForModel);
   }
+  if (TraitsOf(importance.metric).output != input.info.head.output) {
+    return DataError(std::string("it was measured by ") + NameOf(importance.metric) +
+                     ", which says nothing of a model that " +
+                     (input.info.embeds() ? "embeds texts" : "gives labels"))
+        .In(Source::kImportance)
+        .Fix(Remedy::kImportanceForModel);
+  }
   const size_t shards = size_t{input.catalog.layers} * input.catalog.width;
   const bool finite = std::all_of(importance.scores.begin(), importance.scores.end(),
                                   [](double score) { return std::isfinite(score); });

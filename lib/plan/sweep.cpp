@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "plan/planner.h"
 #include "plan/search/context.h"
@@ -31,7 +32,7 @@ double MeanBits(const Plan& plan) {
 constexpr double kSameQuality = 5e-4;
 
 bool Beats(const SweepCell& a, const SweepCell& b) {
-  const double same = kSameQuality * std::max(a.quality, b.quality);
+  const double same = kSameQuality * std::max(std::abs(a.quality), std::abs(b.quality));
   const bool no_worse = a.quality >= b.quality - same &&
                         a.plan->predicted_latency_us <= b.plan->predicted_latency_us &&
                         a.plan->predicted_peak_bytes <= b.plan->predicted_peak_bytes;
@@ -48,13 +49,16 @@ void MarkFront(SweepGrid* grid) {
       return !cell.plan || (cell.plan->quality.*figure).has_value();
     });
   };
+  constexpr std::pair<SweepQuality, Figure> kFigures[] = {
+      {SweepQuality::kAccuracy, &PredictedQuality::accuracy},
+      {SweepQuality::kAgreement, &PredictedQuality::agreement},
+      {SweepQuality::kCosine, &PredictedQuality::cosine},
+      {SweepQuality::kSpearman, &PredictedQuality::spearman}};
   Figure figure = nullptr;
-  if (all_have(&PredictedQuality::accuracy)) {
-    grid->quality = SweepQuality::kAccuracy;
-    figure = &PredictedQuality::accuracy;
-  } else if (all_have(&PredictedQuality::agreement)) {
-    grid->quality = SweepQuality::kAgreement;
-    figure = &PredictedQuality::agreement;
+  for (const auto& [quality, of_plan] : kFigures) {
+    if (figure != nullptr || !all_have(of_plan)) continue;
+    grid->quality = quality;
+    figure = of_plan;
   }
   for (SweepCell& cell : grid->cells) {
     if (!cell.plan) continue;
@@ -128,6 +132,7 @@ Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
   STI_ASSIGN_OR_RETURN(one.length, PlannedLength(checked, request.length));
   SweepGrid grid;
+  grid.embeds = checked->info.embeds();
   grid.cells.reserve(targets_us.size() * preloads.size());
   for (double target_us : targets_us) {
     for (uint64_t preload_bytes : preloads) {

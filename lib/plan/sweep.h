@@ -18,6 +18,8 @@ namespace sti {
 enum class SweepQuality : uint8_t {
   kAccuracy,   ///< predicted accuracy, 0 to 1
   kAgreement,  ///< predicted agreement with the full model, 0 to 1
+  kCosine,     ///< predicted cosine with the full model's embeddings, -1 to 1
+  kSpearman,   ///< predicted correlation of cosines with scores, -1 to 1
   kShardBits,  ///< shards x mean bits
 };
 
@@ -38,6 +40,7 @@ struct SweepCell {
 struct SweepGrid {
   SweepQuality quality = SweepQuality::kShardBits;
   std::vector<SweepCell> cells;  ///< by target, then preload, both ascending
+  bool embeds = false;  ///< whether the model does, so that other qualities can be measured
 };
 
 /// Returns eight targets, evenly spaced by ratio, from the least that any plan meets to where the

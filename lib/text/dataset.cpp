@@ -1,6 +1,7 @@
 #include "text/dataset.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/remedy.h"
@@ -32,6 +33,10 @@ class Reader {
   }
 
  private:
+  [[nodiscard]] TruthColumn Truths() const {
+    if (request_.scores) return TruthColumn::kScore;
+    return request_.labels_required ? TruthColumn::kLabel : TruthColumn::kLabelIfThere;
+  }
   // Returns an error about a line of the file.
   [[nodiscard]] Error Located(Error error, uint64_t line) const {
     return std::move(error).At(name_ + ":" + std::to_string(line));
@@ -51,10 +56,10 @@ class Reader {
 Result<Columns> Reader::ColumnsOf(const Row& first, std::vector<std::string>* names) const {
   const ColumnChoice& chosen = request_.columns;
   if (chosen.numbered()) {
-    return NumberedColumns(first.cells.size(), chosen, request_.labels_required);
+    return NumberedColumns(first.cells.size(), chosen, Truths());
   }
   for (const Cell& cell : first.cells) names->push_back(cell.text);
-  return FindColumns(*names, chosen, request_.labels_required);
+  return FindColumns(*names, chosen, Truths());
 }
 
 // The error is about the line that names the columns.
@@ -84,6 +89,12 @@ Status Reader::Add(Row& row, const Columns& columns) {
     text = row.cells[*index].text;
   }
   if (!columns.label) return {};
+  if (request_.scores) {
+    auto score = ScoreOf(row.cells[*columns.label]);
+    if (!score.ok()) return Located(score.error(), row.line);
+    example.score = *score;
+    return {};
+  }
   Status labelled = labels_.Read(row.cells[*columns.label], &example);
   if (labelled.ok()) return {};
   if (request_.labels_required) return Located(labelled.error(), row.line);
@@ -128,7 +139,7 @@ Status Reader::ReadJsonLines(std::string_view content) {
   while (true) {
     STI_ASSIGN_OR_RETURN(const bool more, lines.Next(&row, &names));
     if (!more) return {};
-    auto columns = FindColumns(names, request_.columns, request_.labels_required);
+    auto columns = FindColumns(names, request_.columns, Truths());
     if (!columns.ok()) return Located(columns.error(), row.line);
     STI_RETURN_IF_ERROR(CheckUnread(row, names, *columns, row.line));
     STI_RETURN_IF_ERROR(Add(row, *columns));
@@ -185,6 +196,7 @@ Digest DigestOfRows(std::span<const Example> examples, std::span<const std::stri
     const std::vector<uint32_t> truth = example.Truth().value_or(std::vector<uint32_t>{});
     digester.AddNumber(truth.size());
     for (const uint32_t label : truth) digester.Add(labels[label]);
+    if (example.score) digester.AddNumber(std::bit_cast<uint64_t>(*example.score));
   }
   return digester.Finish();
 }

@@ -1,5 +1,6 @@
-// Labelled text as people have it: a table with tabs (as GLUE's), a table with commas, or JSON
-// Lines. The folder dataset/ has a file for each step: rows of a spelling, columns, labels.
+// Labelled text, or pairs of texts with scores, as people have it: a table with tabs (as GLUE's), a
+// table with commas, or JSON Lines. The folder dataset/ has a file for each step: rows of a
+// spelling, columns, labels.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,8 @@ struct Example {
   std::optional<uint32_t> label;  ///< index into the model's labels
   /// For a multi-label model instead of `label`: all that apply, ascending; there may be none.
   std::optional<std::vector<uint32_t>> labels = std::nullopt;
+  /// How alike text and pair are, by people's judgement; a greater number is more alike.
+  std::optional<double> score = std::nullopt;
 
   /// Returns the labels of the example, one way or the other; nothing if it is not labelled.
   [[nodiscard]] std::optional<std::vector<uint32_t>> Truth() const {
@@ -56,6 +59,8 @@ struct DatasetRequest {
   bool labels_required = true;
   ColumnChoice columns = {};
   LogSink log = {};  ///< receives a warning about the first line that is not UTF-8
+  /// Whether each row is a pair of texts with a score, in the place of a label (STS).
+  bool scores = false;
 };
 
 /// Reads the whole content of a data file; `name` is the file's name for messages.
@@ -69,6 +74,8 @@ struct DatasetRequest {
 /// list in JSON; "-" or an empty list says that none does. A name that has a comma itself needs a
 /// list, or to stand alone.
 ///
+/// Where `scores` are asked for, each row needs a pair and a finite number in its label's column.
+///
 /// A label is looked up as a name first, then as an id. Without `labels_required` it may be
 /// missing, empty or unknown, and the example is then unlabelled. DataError with file and line for
 /// a broken line, columns that cannot be told, a label that is required, an empty set, or more than
@@ -76,8 +83,9 @@ struct DatasetRequest {
 Result<std::vector<Example>> ParseDataset(std::string_view content, const std::string& name,
                                           const DatasetRequest& request);
 
-/// Returns the digest of the texts, pairs and labels of the examples, in their order; `labels` are
-/// the model's. Models that differ, but know the labels by the same names, have it in common.
+/// Returns the digest of the texts, pairs and labels or scores of the examples, in their order;
+/// `labels` are the model's. Models that differ, but know the labels by the same names, have it in
+/// common.
 Digest DigestOfRows(std::span<const Example> examples, std::span<const std::string> labels);
 
 }  // namespace sti

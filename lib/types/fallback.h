@@ -24,6 +24,10 @@ struct PredictedQuality {
   /// Share of inputs that get the label which the full model gives them: all that is known where
   /// the importance was measured by kl, without labels.
   std::optional<double> agreement;
+  /// Instead of both, of a model that embeds: the mean cosine with the full model's embeddings, or
+  /// Spearman's correlation with the scores of pairs, whichever the importance measured; -1 to 1.
+  std::optional<double> cosine = {};
+  std::optional<double> spearman = {};
 };
 
 /// Holds the fallback of a plan or of a variant. Its times are 99th percentiles, in microseconds.

@@ -13,29 +13,61 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/model_info.h"
 #include "types/model_order.h"
 #include "types/shard_id.h"
 #include "types/word_use.h"
 
 namespace sti {
 
-/// The measure that scores are of: the share of examples that are right (kAccuracy), or the mean
-/// loss negated, against the truth (kLoss) or against the full model's answer (kKl). The last uses
-/// no truths: there an example is right if it has the full model's label.
-enum class Metric : uint8_t { kAccuracy, kLoss, kKl };
+/// The measure that scores are of; a higher score is better with each.
+///
+/// Of models that give labels: the share of examples that are right (kAccuracy), or the mean loss
+/// negated, against the truth (kLoss) or against the full model's answer (kKl). The last uses no
+/// truths: there an example is right if it has the full model's label.
+///
+/// Of models that embed: the mean cosine between an example's vector and the full model's
+/// (kCosine), which uses no truths; or Spearman's correlation (kSpearman) of the cosines between
+/// the two vectors of each example, which is a pair of texts, and the scores that people gave the
+/// pairs.
+enum class Metric : uint8_t { kAccuracy, kLoss, kKl, kCosine, kSpearman };
 
-inline constexpr const char* kMetricNames[] = {"accuracy", "loss", "kl"};
+/// The traits of a metric: all that is known of it before anything is measured.
+struct MetricTraits {
+  const char* name;     ///< in files and options
+  const char* quality;  ///< what it says of a submodel, in a sentence: "an accuracy"
+  HeadOutput output;    ///< of the models that it is for
+  bool is_loss;         ///< scores are losses, negated; else a quality that grows, and no loss
+  bool by_reference;    ///< against the full model's output, so that it needs no truths
+  double least;         ///< that SubmodelScore::accuracy can be; the most is 1
+};
+
+/// All metrics, by number.
+inline constexpr MetricTraits kMetrics[] = {
+    {"accuracy", "an accuracy", HeadOutput::kLabels, false, false, 0},
+    {"loss", "an accuracy", HeadOutput::kLabels, true, false, 0},
+    {"kl", "an accuracy", HeadOutput::kLabels, true, true, 0},
+    {"cosine", "a cosine", HeadOutput::kEmbedding, false, true, -1},
+    {"spearman", "a Spearman correlation", HeadOutput::kEmbedding, false, false, -1},
+};
+
+/// Returns whether a number is that of a metric.
+constexpr bool IsMetric(Metric metric) { return static_cast<size_t>(metric) < std::size(kMetrics); }
+
+/// Returns what is known of a metric; of a number that is none, what is known of the first.
+constexpr const MetricTraits& TraitsOf(Metric metric) {
+  return kMetrics[IsMetric(metric) ? static_cast<size_t>(metric) : 0];
+}
 
 /// Returns the name of a metric in files and options; empty for a number that is none.
 constexpr const char* NameOf(Metric metric) {
-  const auto number = static_cast<size_t>(metric);
-  return number < std::size(kMetricNames) ? kMetricNames[number] : "";
+  return IsMetric(metric) ? TraitsOf(metric).name : "";
 }
 
 /// Returns the metric with this name; nothing if there is none.
 constexpr std::optional<Metric> FindMetric(std::string_view name) {
-  for (size_t i = 0; i < std::size(kMetricNames); ++i) {
-    if (name == kMetricNames[i]) return static_cast<Metric>(i);
+  for (size_t i = 0; i < std::size(kMetrics); ++i) {
+    if (name == kMetrics[i].name) return static_cast<Metric>(i);
   }
   return std::nullopt;
 }
@@ -88,11 +120,15 @@ struct CascadeScore {
 
 /// One submodel with all its shards at one bitwidth, on the same examples as the scores.
 struct SubmodelScore {
-  uint32_t depth = 0;   ///< n
-  uint32_t width = 0;   ///< m
-  uint32_t bits = 0;    ///< bits of every shard
-  double accuracy = 0;  ///< 0 to 1; with kl: share of labels that equal the full model's
-  double loss = 0;      ///< mean over examples; with kl: the divergence from the full model
+  uint32_t depth = 0;  ///< n
+  uint32_t width = 0;  ///< m
+  uint32_t bits = 0;   ///< bits of every shard
+  /// Share of examples that are right, 0 to 1; with kl: share of labels that equal the full
+  /// model's; with metrics of models that embed: the metric itself, -1 to 1.
+  double accuracy = 0;
+  /// Mean over examples; with kl: the divergence from the full model; with metrics of models that
+  /// embed: 1 less the metric.
+  double loss = 0;
   friend bool operator==(const SubmodelScore&, const SubmodelScore&) = default;
 };
 
@@ -113,11 +149,11 @@ struct Importance {
   std::vector<SubmodelScore> submodels;
   /// Bitwidths above the fewest, ascending, at which gains were measured. Empty: none were.
   std::vector<uint32_t> gain_bits;
-  /// [layers, width, gain_bits] how far the mean loss falls when this shard alone is raised from
-  /// the fewest bits to these; negative where it rises.
+  /// [layers, width, gain_bits] how far the loss (SubmodelScore::loss) falls when this shard alone
+  /// is raised from the fewest bits to these; negative where it rises.
   std::vector<double> gains;
-  /// The digest of the tokenised examples and their labels (none by kl), in order (since 1.2);
-  /// zero: unknown.
+  /// The digest of the tokenised examples and their labels or scores (none where the metric is by
+  /// reference), in order (since 1.2); zero: unknown.
   Digest data;
   /// [layers, width] standard error of a score minus the baseline, each example its own control
   /// (since 1.2). May be empty.

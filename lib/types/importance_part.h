@@ -19,6 +19,9 @@ struct WideNumber {
   friend bool operator==(const WideNumber&, const WideNumber&) = default;
 };
 
+/// The whole number that stands for a cosine of 1 in Tally::cosines.
+inline constexpr int32_t kCosineUnits = 1 << 30;
+
 /// Counts how examples fared in one cell: the baseline, a shard raised to some bits, a submodel.
 /// All are whole numbers, so that the sum does not depend on how work is divided into parts. Losses
 /// count in 2^-32 nat. "Base" is the same example with every shard at its fewest bits.
@@ -30,6 +33,9 @@ struct Tally {
   WideNumber loss;                ///< sum, signed
   WideNumber loss_squares;        ///< sum of squares
   WideNumber difference_squares;  ///< sum of squares of the loss less the base's
+  /// By Metric::kSpearman: the cosine of each example's two vectors, in their order, in
+  /// 1 / kCosineUnits. Else empty. Ranks add up to nothing that could be kept instead.
+  std::vector<int32_t> cosines = {};
   friend bool operator==(const Tally&, const Tally&) = default;
 };
 
@@ -56,6 +62,7 @@ struct ImportanceJob {
   std::vector<uint32_t> raised_bits;    ///< ascending; the last is the most
   std::vector<SubmodelCell> submodels;  ///< in the order of their tallies; may be empty
   WordUse word_use;                     ///< Importance::word_use
+  std::vector<double> scores;           ///< [examples] of pairs, by Metric::kSpearman; else empty
   friend bool operator==(const ImportanceJob&, const ImportanceJob&) = default;
 };
 

@@ -40,6 +40,7 @@ inline constexpr Rule kTemperature{.least = kLeastTemperature,
                                    .most = kMostTemperature,
                                    .fault = "not from 0.001 to 1000",
                                    .left_out = 1};
+inline constexpr Rule kCosine{-1, 1, "not from -1 to 1"};
 inline constexpr Rule kSlope{0, kMostSlope, "not from 0 to 1000000"};
 inline constexpr Rule kStaging = Rule{0, kMaxStagingBytes, "more than 1 TiB"}.OrNothing();
 inline constexpr Rule kOrNothing{.zero_is_nothing = true};
@@ -171,6 +172,9 @@ void CoreFields(V& visit, T& plan, B& turn_bytes, W& words) {
   visit(Field{"predicted_p99_us", 14, kAlways, rule::kTime}, plan.predicted_p99_us);
   visit(Field{"predicted_peak_bytes", 15}, plan.predicted_peak_bytes);
   QualityFields(visit, plan.quality, 23, 16, 31);
+  // Only a whole plan has these: a model that embeds has no fallback, turns or cascade.
+  visit(Field{"predicted_cosine", 39, kIfSaid, rule::kCosine}, plan.quality.cosine);
+  visit(Field{"predicted_spearman", 40, kIfSaid, rule::kCosine}, plan.quality.spearman);
   visit(Field{"parameter_bytes", 17}, plan.parameter_bytes);
   std::string kernel = plan.kernel.name;
   visit(Field{"kernel", 18, kAlways, rule::kShortText}, kernel);

@@ -77,6 +77,18 @@ double Divergence(Problem problem, std::span<const float> reference,
                                           : BernoulliDivergence(reference, logits);
 }
 
+double Cosine(std::span<const float> a, std::span<const float> b) {
+  double product = 0;
+  double squares_a = 0;
+  double squares_b = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    product += double{a[i]} * double{b[i]};
+    squares_a += double{a[i]} * double{a[i]};
+    squares_b += double{b[i]} * double{b[i]};
+  }
+  return std::clamp(product / (std::sqrt(squares_a) * std::sqrt(squares_b)), -1.0, 1.0);
+}
+
 uint32_t ArgMax(std::span<const float> logits) {
   return static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }

@@ -1,5 +1,5 @@
-// Scores of logits: how far they are from the truth, or from other logits, and which labels they
-// give.
+// Scores of what a head gives. Of logits: how far they are from the truth, or from other logits,
+// and which labels they give. Of embeddings: how alike two of them are.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,10 @@ std::vector<uint32_t> LabelsOf(Problem problem, std::span<const float> logits,
 
 /// Returns KlDivergence or BernoulliDivergence, as the problem is.
 double Divergence(Problem problem, std::span<const float> reference, std::span<const float> logits);
+
+/// Returns the cosine of the angle between two vectors of one length, -1 to 1; no number if one of
+/// them is all zero or holds what is not finite.
+double Cosine(std::span<const float> a, std::span<const float> b);
 
 /// Returns the first index of the largest value.
 uint32_t ArgMax(std::span<const float> logits);

@@ -1,22 +1,9 @@
 # Models that embed: folders of sentence-transformers and plain encoders in, vectors out.
 load helpers
 
-# The folder of a sentence model: the encoder of the multi-label model in the test data, its rows
-# pooled by the mean and made of unit length.
 setup() {
   make_links
-  cp -r "$repo/tests/data/multilabel-tiny" sentences
-  mkdir sentences/1_Pooling
-  echo '[{"type": "sentence_transformers.models.Transformer", "path": ""},
-    {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
-    {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"}]' >sentences/modules.json
-  echo '{"pooling_mode_mean_tokens": true}' >sentences/1_Pooling/config.json
-  echo '{"max_seq_length": 12}' >sentences/sentence_bert_config.json
-  [ -e "$fixtures/embed.sti" ] || {
-    sti-shard -q sentences -o embed.sti.new
-    mv embed.sti.new "$fixtures/embed.sti"
-  }
-  ln -s "$fixtures/embed.sti" embed.sti
+  make_sentence_model
 }
 
 reference() { # the vector of a text in the test data, as JSON
@@ -121,8 +108,6 @@ text="the movie was very good, not bad!"
     sti-run -q model.sti --format f32 x
   refused 2 "sti-run: --dimensions is for models that embed texts; *" \
     sti-run -q model.sti --dimensions 3 x
-  refused 3 "sti-importance: dev.tsv: the model embeds texts, *" \
-    sti-importance -q embed.sti --data dev.tsv --metric kl -o out.importance
 }
 
 @test "a profile of a classifier's shape plans it, without what is for labels" {

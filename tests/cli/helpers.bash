@@ -71,6 +71,23 @@ make_other_model() {
   sti-shard -q --bits 2-6 other -o other.sti
 }
 
+# A sentence model, as sentences/ and embed.sti: the encoder of the multi-label model in the test
+# data, its rows pooled by the mean and made of unit length.
+make_sentence_model() {
+  cp -r "$repo/tests/data/multilabel-tiny" sentences
+  mkdir sentences/1_Pooling
+  echo '[{"type": "sentence_transformers.models.Transformer", "path": ""},
+    {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
+    {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"}]' >sentences/modules.json
+  echo '{"pooling_mode_mean_tokens": true}' >sentences/1_Pooling/config.json
+  echo '{"max_seq_length": 12}' >sentences/sentence_bert_config.json
+  [ -e "$fixtures/embed.sti" ] || {
+    sti-shard -q sentences -o embed.sti.new
+    mv embed.sti.new "$fixtures/embed.sti"
+  }
+  ln -s "$fixtures/embed.sti" embed.sti
+}
+
 # A folder with a copy of the example's model that a test may damage.
 copy_model() {
   mkdir "$1"

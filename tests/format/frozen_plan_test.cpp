@@ -154,6 +154,16 @@ TEST(FrozenPlan16, HoldsWhat16Brought) {
   EXPECT_FALSE(older->cascade);
 }
 
+TEST(FrozenPlan17, HoldsWhat17Brought) {
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.7/sentences.plan")), "sentences.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  EXPECT_EQ(plan->quality.cosine, 0.9897228476076997);
+  EXPECT_FALSE(plan->quality.spearman || plan->quality.accuracy || plan->quality.agreement);
+  const auto older = ParsePlan(AsBytes(Frozen("v1.6/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_FALSE(older->quality.cosine);
+}
+
 TEST(FrozenPlan12, HoldsAColdStart) {
   const auto plan = ParsePlan(AsBytes(Frozen("v1.2/cold.plan")), "cold.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();

@@ -135,5 +135,33 @@ TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   EXPECT_EQ(part->tallies[11].examples, 4U);
 }
 
+TEST(FrozenSmallFiles, ImportanceOfAModelThatEmbedsLoads) {
+  ExpectFrozen<Importance>("v1.8/sentences.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(AsBytes(Frozen("v1.8/sentences.importance")), "sentences");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->metric, Metric::kSpearman);
+  EXPECT_EQ(value->examples, 4U);
+  EXPECT_EQ(value->baseline, 0.10540925533894598);
+  EXPECT_EQ(value->scores[1], -value->baseline) << "two pairs have changed places";
+  EXPECT_TRUE(value->losses.empty());
+  ASSERT_EQ(value->submodels.size(), 12U);
+  EXPECT_EQ(value->submodels[0].accuracy, 1 - value->submodels[0].loss);
+}
+
+TEST(FrozenSmallFiles, PartOfAnImportanceOfPairsLoads) {
+  const std::string bytes = Frozen("v1.3/sentences.part");
+  const auto part = ParseImportancePart(AsBytes(bytes), "sentences.part");
+  ASSERT_TRUE(part.ok()) << part.error().Message();
+  const auto encoded = EncodeImportancePart(*part);
+  EXPECT_EQ(std::string(encoded.begin(), encoded.end()), bytes);
+  EXPECT_EQ(part->job.metric, Metric::kSpearman);
+  EXPECT_EQ(part->job.scores, (std::vector<double>{4.5, 0.5, 3.25, 0.5}));
+  ASSERT_EQ(part->tallies.size(), 5U);
+  EXPECT_EQ(part->tallies[0].cosines.size(), 4U);
+  EXPECT_EQ(part->tallies[1].cosines.size(), 4U);
+  EXPECT_TRUE(part->tallies[4].cosines.empty()) << "that of the second part";
+}
+
 }  // namespace
 }  // namespace sti

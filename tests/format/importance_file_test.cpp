@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "format/importance_rules.h"
 #include "format/small_file_test.h"
@@ -233,6 +235,26 @@ TEST(ImportanceFile, WrongFieldsAreNamed) {
                       test::StatusOf<ParseImportance>);
   test::ExpectRefused(json, "000102", "zz0102", "32 hexadecimal", test::StatusOf<ParseImportance>);
   test::ExpectRefused(json, "872", "-1", "examples is not", test::StatusOf<ParseImportance>);
+}
+
+// A correlation may be negative, and a share of examples may not.
+TEST(ImportanceFile, QualitiesOfSubmodelsAreWithinTheMetric) {
+  for (size_t i = 0; i < std::size(kMetrics); ++i) {
+    Importance importance = WithValues();
+    importance.metric = static_cast<Metric>(i);
+    const double least = importance.metric >= Metric::kCosine ? -1 : 0;
+    for (const auto& [accuracy, sound] :
+         {std::pair(least, true), std::pair(1.0, true), std::pair(least - 0x1p-40, false),
+          std::pair(1 + 0x1p-40, false), std::pair(double{NAN}, false)}) {
+      importance.submodels[1].accuracy = accuracy;
+      const Status status = test::StatusOf<ParseImportance>(EncodeImportance(importance));
+      EXPECT_EQ(status.ok(), sound) << NameOf(importance.metric) << " " << accuracy;
+      if (!std::isnan(accuracy)) {
+        EXPECT_EQ(test::StatusOf<ParseImportance>(AsBytes(ImportanceToJson(importance))).ok(),
+                  sound);
+      }
+    }
+  }
 }
 
 // They reach terminals and pictures as they are.

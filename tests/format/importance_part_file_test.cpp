@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
+#include <string>
+
 #include "base/remedy.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
@@ -58,6 +62,56 @@ TEST(ImportancePartFile, ReadsWhatItWrites) {
   }
 }
 
+// A part by spearman, of which only some cells have been counted.
+ImportancePart PartOfPairs() {
+  ImportancePart part = ExamplePart();
+  part.job.metric = Metric::kSpearman;
+  part.job.examples = 3;
+  part.job.scores = {0.1 + 0.2, -5, 1e300};
+  for (size_t i = 0; i < part.tallies.size(); ++i) {
+    part.tallies[i] = Tally();
+    part.tallies[i].examples = i % 3;
+    for (size_t e = 0; e < i % 3; ++e)
+      part.tallies[i].cosines.push_back(kCosineUnits - static_cast<int32_t>(i * i * e));
+  }
+  part.tallies[2].cosines = {-kCosineUnits, kCosineUnits};
+  return part;
+}
+
+TEST(ImportancePartFile, ReadsTheCosinesOfPairs) {
+  const ImportancePart part = PartOfPairs();
+  const auto read = ParseImportancePart(EncodeImportancePart(part), "a.file");
+  ASSERT_TRUE(Succeeded(read));
+  EXPECT_EQ(read->job, part.job);
+  EXPECT_EQ(read->tallies, part.tallies);
+}
+
+TEST(ImportancePartFile, CosinesOfOtherCellsAndScoresOfOtherPairsAreRefused) {
+  const std::string scores = "scores is not one for each pair of spearman";
+  const std::string cosines = "cosines is not one for each example of each cell";
+  const struct {
+    void (*spoil)(ImportancePart&);
+    std::string words;
+  } cases[] = {
+      {[](ImportancePart& p) { p.job.scores.pop_back(); }, scores},
+      {[](ImportancePart& p) { p.job.scores.clear(); }, scores},
+      {[](ImportancePart& p) { p.job.metric = Metric::kCosine; }, scores},
+      {[](ImportancePart& p) { p.job.scores[1] = INFINITY; }, "scores holds what is not a finite"},
+      {[](ImportancePart& p) { p.tallies[1].cosines.clear(); }, cosines},
+      {[](ImportancePart& p) { p.tallies[1].cosines.push_back(0); }, cosines},
+      {[](ImportancePart& p) { p.tallies[15].cosines.push_back(0); }, cosines},
+      {[](ImportancePart& p) { p.tallies[4].examples = 3; }, cosines},
+      {[](ImportancePart& p) { ++p.tallies[2].cosines[1]; }, "cosines holds what is not -1 to 1"},
+      {[](ImportancePart& p) { p.tallies[2].cosines[0] = INT32_MIN; }, "cosines holds what is not"},
+  };
+  for (const auto& one : cases) {
+    ImportancePart part = PartOfPairs();
+    one.spoil(part);
+    EXPECT_TRUE(FailedWith(ParseImportancePart(EncodeImportancePart(part), "a.file"),
+                           ErrorKind::kDamaged, one.words));
+  }
+}
+
 // Wherever it is hit. A changed magic makes it another file.
 TEST(ImportancePartFile, DamageIsFound) {
   const auto bytes = EncodeImportancePart(ExamplePart());
@@ -80,7 +134,7 @@ TEST(ImportancePartFile, WrongValuesAreNamed) {
       {[](ImportancePart& p) { p.job.model = {}; }, "model is missing"},
       {[](ImportancePart& p) { p.job.data = {}; }, "data is missing"},
       {[](ImportancePart& p) { p.job.kernel.clear(); }, "kernel is missing"},
-      {[](ImportancePart& p) { p.job.metric = Metric{3}; }, "metric is not"},
+      {[](ImportancePart& p) { p.job.metric = Metric{99}; }, "metric is not"},
       {[](ImportancePart& p) { p.job.layers = 0; }, "layers is not"},
       {[](ImportancePart& p) { p.job.layers = UINT32_MAX; }, "layers is not"},
       {[](ImportancePart& p) { p.job.width = 257; }, "width is not"},

@@ -1,6 +1,8 @@
 // Small files of a later minor version mean what they mean without the fields we do not know.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "base/atomic_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
@@ -36,17 +38,20 @@ void ExpectSameMeaning(const std::string& name,
 TEST(NewerMinor, Importance) {
   ExpectSameMeaning<Importance>("v1/tiny.importance", ParseImportance, ImportanceToJson);
   ExpectSameMeaning<Importance>("v1.6/tiny.importance", ParseImportance, ImportanceToJson);
+  ExpectSameMeaning<Importance>("v1.8/sentences.importance", ParseImportance, ImportanceToJson);
 }
 TEST(NewerMinor, PartOfAnImportance) {
-  const auto content =
-      ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/v1/tiny.part", 1 << 20);
-  ASSERT_TRUE(Succeeded(content));
-  const test::Bin next = NextVersion(AsBytes(*content));
-  ASSERT_GT(next.size(), content->size() + 800);
-  const auto later = ParseImportancePart(next, "tiny.part");
-  ASSERT_TRUE(Succeeded(later));
-  const auto encoded = EncodeImportancePart(*later);
-  EXPECT_EQ(std::string(encoded.begin(), encoded.end()), *content);
+  for (const char* name : {"v1/tiny.part", "v1.3/sentences.part"}) {
+    const auto content =
+        ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, 1 << 20);
+    ASSERT_TRUE(Succeeded(content));
+    const test::Bin next = NextVersion(AsBytes(*content));
+    ASSERT_GT(next.size(), content->size() + 800);
+    const auto later = ParseImportancePart(next, "a.part");
+    ASSERT_TRUE(Succeeded(later));
+    const auto encoded = EncodeImportancePart(*later);
+    EXPECT_EQ(std::string(encoded.begin(), encoded.end()), *content);
+  }
 }
 TEST(NewerMinor, Profile) {
   ExpectSameMeaning<DeviceProfile>("v1/tiny.profile", ParseProfile, ProfileToJson);
@@ -59,6 +64,7 @@ TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1.2/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.3/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.6/tiny.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.7/sentences.plan", ParsePlan, PlanToJson);
 }
 
 }  // namespace

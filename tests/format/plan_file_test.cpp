@@ -122,6 +122,15 @@ Plan WithFallbacks() {
   return plan;
 }
 
+/// Returns a plan and its variant with the fields of 1.7.
+Plan OfEmbeddings() {
+  Plan plan = WithVariant();
+  plan.quality = {.loss = 1.25, .accuracy = {}, .agreement = {}, .cosine = -0.25, .spearman = {}};
+  plan.variants[0].quality.accuracy.reset();
+  plan.variants[0].quality.spearman = 0.8125;
+  return plan;
+}
+
 Plan Cold() {
   Plan plan = ExamplePlan();
   plan.preload.clear();
@@ -134,7 +143,7 @@ Plan Cold() {
 
 TEST(PlanFile, BothSpellingsHoldTheSame) {
   for (const Plan& example : {ExamplePlan(), WithVariant(), WithTurns(), WithTimes(), WithCores(),
-                              WithFallbacks(), Cold()}) {
+                              WithFallbacks(), OfEmbeddings(), Cold()}) {
     const auto binary = EncodePlan(example);
     const std::string json = PlanToJson(example);
     auto from_binary = ParsePlan(binary, "a.file");
@@ -165,6 +174,8 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_json->cpus, example.cpus);
     EXPECT_EQ(from_binary->fallback.has_value(), example.fallback.has_value());
     EXPECT_EQ(from_binary->quality.agreement, example.quality.agreement);
+    EXPECT_EQ(from_binary->quality.cosine, example.quality.cosine);
+    EXPECT_EQ(from_json->quality.spearman, example.quality.spearman);
     EXPECT_EQ(from_json->parameter_bytes, example.parameter_bytes);
     EXPECT_EQ(from_json->predicted_peak_bytes, uint64_t{1} << 62);
   }

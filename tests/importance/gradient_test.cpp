@@ -34,8 +34,18 @@ ModelInfo Info(uint32_t width, uint32_t head_dim, uint32_t slice_ffn) {
   return info;
 }
 
+/// The same of a model that embeds.
+ModelInfo Embedding(Pooling pooling, bool unit_length) {
+  ModelInfo info = Info(3, 5, 7);
+  info.shape.labels = 0;
+  info.shape.has_pooler = false;
+  info.pooler = PoolerActivation::kNone;
+  info.head = {HeadOutput::kEmbedding, pooling, unit_length};
+  return info;
+}
+
 /// A model of two random layers and a random head, three sequences, and the gradient at their
-/// logits: the loss of an example is a sum of its logits with these factors.
+/// values: the loss of an example is a sum of its values with these factors.
 struct World {
   explicit World(const ModelInfo& model) : info(model) {
     std::mt19937 random(5);
@@ -57,7 +67,7 @@ struct World {
     head[TensorRole::kClassifierWeight] = RandomFloats(size_t{s.labels} * s.hidden, 0.5F, random);
     head[TensorRole::kClassifierBias] = RandomFloats(s.labels, 0.5F, random);
     hidden = RandomFloats(size_t{batch.tokens()} * s.hidden, 1.0F, random);
-    factors = RandomFloats(size_t{batch.sequences()} * s.labels, 1.0F, random);
+    factors = RandomFloats(size_t{batch.sequences()} * info.head_values(), 1.0F, random);
   }
 
   /// The weights with `step` times the change of one slice of one layer.
@@ -86,7 +96,7 @@ struct World {
     const size_t d = info.shape.hidden;
     const Doubles rows(hidden.begin() + kOffsets[sequence] * d,
                        hidden.begin() + kOffsets[sequence + 1] * d);
-    const Doubles logits = model.Logits(rows);
+    const Doubles logits = model.Values(rows);
     double loss = 0;
     for (size_t i = 0; i < logits.size(); ++i) {
       loss += logits[i] * factors[sequence * logits.size() + i];
@@ -166,6 +176,35 @@ TEST(GradientRun, AgreesWithDifferencesForEachActivationAndPooler) {
 TEST(GradientRun, AgreesWithDifferencesForOddSizesOnEachInstructionSet) {
   const World world(Info(3, 5, 7));
   testing::ForEachInstructionSet([&] { ExpectAgreesWithDifferences(world); });
+}
+
+TEST(GradientRun, AgreesWithDifferencesForEachPoolingAtUnitLengthAndWithout) {
+  for (const Pooling pooling : {Pooling::kFirst, Pooling::kMean, Pooling::kMaximum}) {
+    for (const bool unit_length : {false, true})
+      ExpectAgreesWithDifferences(World(Embedding(pooling, unit_length)));
+  }
+}
+
+TEST(GradientRun, BackwardPassesMayBeginAgain) {
+  const World world(Embedding(Pooling::kMaximum, true));
+  const std::vector<double> expected = Differentiate(world, 1).derivatives;
+  ThreadPool pool(1);
+  GradientRun pass(world.info, pool);
+  pass.Begin(world.batch);
+  std::vector<float> hidden = world.hidden;
+  for (uint32_t l = 0; l < 2; ++l)
+    pass.Forward(l, world.dense[l], world.layers[l].parameters, hidden.data());
+  std::vector<float> values(world.factors.size());
+  pass.Head(world.head, hidden.data(), values.data());
+  std::vector<double> derivatives(size_t{3} * world.info.shape.width);
+  for (const bool first : {true, false}) {
+    pass.BeginBackward(world.head, first ? values : world.factors);
+    for (uint32_t l = 2; l-- > 0;) {
+      pass.Backward(l, world.dense[l], world.layers[l].parameters);
+      pass.Derivatives(world.change[l], derivatives.data());
+    }
+  }
+  EXPECT_TRUE(std::equal(derivatives.begin(), derivatives.end(), expected.begin()));
 }
 
 /// [layers, sequences, shares] what pass.Contributions gives of heads or of neurons.
@@ -248,6 +287,25 @@ TEST(GradientRun, LogitsHaveTheBitsOfTheTransformer) {
     (*transformer)->Classify(world.batch.sequences(), hidden.data(), world.head, logits.data());
     EXPECT_EQ(Differentiate(world, 2).logits, logits);
   });
+}
+
+TEST(GradientRun, EmbeddingsHaveTheBitsOfTheTransformer) {
+  for (const Pooling pooling : {Pooling::kFirst, Pooling::kMean, Pooling::kMaximum}) {
+    World world(Embedding(pooling, true));
+    auto transformer = Transformer::Create(world.info, world.pool, {Backend::kNative});
+    ASSERT_TRUE(Succeeded(transformer));
+    const std::vector<uint32_t> slices{0, 1, 2};
+    std::vector<float> hidden = world.hidden;
+    for (const TestLayer& layer : world.layers) {
+      (*transformer)
+          ->RunLayer({world.batch, {layer.views, slices, layer.parameters}}, hidden.data());
+    }
+    std::vector<float> embeddings(world.factors.size());
+    CopyRows(world.batch, world.info.head.rows(), world.info.shape.hidden, hidden.data(),
+             hidden.data());
+    (*transformer)->Head(world.batch, hidden.data(), world.head, embeddings.data());
+    EXPECT_EQ(Differentiate(world, 2).logits, embeddings);
+  }
 }
 
 }  // namespace

@@ -61,5 +61,58 @@ TEST(DivergenceGradient, IsNothingWhereNothingDiverges) {
   EXPECT_EQ(gradient, Logits(4, 0.0F));
 }
 
+TEST(CosineGradient, AgreesWithDifferences) {
+  Logits gradient(4);
+  CosineGradient(kLogits, kReference, gradient.data());
+  ExpectIsGradient([](const Logits& embedding) { return Cosine(embedding, kReference); }, gradient);
+  ExpectIsGradient([](const Logits& embedding) { return Cosine(kReference, embedding); }, gradient);
+}
+
+TEST(CosineGradient, IsNothingAtTheSameDirection) {
+  Logits twice = kLogits;
+  for (float& value : twice) value *= 2;
+  Logits gradient(4, 1.0F);
+  CosineGradient(kLogits, twice, gradient.data());
+  for (const float value : gradient) EXPECT_NEAR(value, 0, 1e-7);
+}
+
+// On average over directions, the square of what a change moves is that of its length, as the
+// vector of unit length moves: its part across, over the vector's length.
+TEST(DirectionGradient, SquaresAreThoseOfTheChange) {
+  constexpr size_t kValues = 100;  // more than one draw has signs
+  Logits embedding(kValues);
+  Logits change(kValues);
+  for (size_t i = 0; i < kValues; ++i) {
+    embedding[i] = 1 + static_cast<float>(i % 7);
+    change[i] = static_cast<float>(i % 3) - 0.5F;
+  }
+  double length = 0;
+  double along = 0;
+  for (size_t i = 0; i < kValues; ++i) {
+    length += double{embedding[i]} * double{embedding[i]};
+    along += double{embedding[i]} * double{change[i]};
+  }
+  double expected = 0;
+  for (size_t i = 0; i < kValues; ++i) {
+    const double across = double{change[i]} - along / length * double{embedding[i]};
+    expected += across * across / length;
+  }
+  constexpr uint64_t kNumbers = 4000;
+  double squares = 0;
+  Logits gradient(kValues);
+  for (uint64_t number = 0; number < kNumbers; ++number) {
+    DirectionGradient(embedding, number, gradient.data());
+    double moved = 0;
+    double at_itself = 0;
+    for (size_t i = 0; i < kValues; ++i) {
+      moved += double{gradient[i]} * double{change[i]};
+      at_itself += double{gradient[i]} * double{embedding[i]};
+    }
+    squares += moved * moved / kNumbers;
+    ASSERT_NEAR(at_itself, 0, 1e-4);
+  }
+  EXPECT_NEAR(squares, expected, expected / 10);
+}
+
 }  // namespace
 }  // namespace sti

@@ -84,6 +84,15 @@ TEST_F(ImportanceTest, EqualsOneEvaluationAShard) {
   }
 }
 
+TEST_F(ImportanceTest, RefusesMetricsOfModelsThatEmbed) {
+  for (const Metric metric : {Metric::kCosine, Metric::kSpearman}) {
+    ImportanceOptions options;
+    options.metric = metric;
+    EXPECT_TRUE(FailedWith(Measure(options), ErrorKind::kUsage,
+                           "is for models that embed texts, and this one gives labels"));
+  }
+}
+
 // By kl there may be other labels, or none: numbers and the name of the data are the same.
 TEST_F(ImportanceTest, LabelsAreNoneOfKls) {
   ImportanceOptions options;
@@ -185,7 +194,7 @@ TEST_F(ImportanceTest, MayBeCancelled) {
 
 // Weights are finite, but products of large ones may not be.
 TEST_F(ImportanceTest, ALossThatIsNoNumberIsRefused) {
-  const auto chunks = BatchExamples(tokenizer_, examples_, 32, 100);
+  const auto chunks = BatchExamples(tokenizer_, examples_, Metric::kLoss, 32, 100);
   ChunkJudge judge(Metric::kLoss, model_->index().info, "a.sti");
   judge.Begin(chunks[0]);
   const std::vector<float> logits = {1, std::nanf(""), 0};

@@ -192,7 +192,7 @@ TEST_F(QuickImportanceTest, SaysWhatItIs) {
   ASSERT_TRUE(Succeeded(estimate));
   EXPECT_EQ(estimate->model, model_->index().model);
   EXPECT_EQ(estimate->metric, Metric::kKl);
-  EXPECT_EQ(estimate->estimate, kQuickEstimate);
+  EXPECT_EQ(estimate->estimate, "empirical Fisher");
   EXPECT_EQ(estimate->examples, examples_.size());
   EXPECT_EQ(estimate->layers, 3U);
   EXPECT_EQ(estimate->width, 2U);

@@ -38,17 +38,6 @@ Importance Scored(uint32_t layers, uint32_t width, Values scores) {
   return importance;
 }
 
-TEST(Spearman, OnlyTheOrderCounts) {
-  EXPECT_DOUBLE_EQ(*Spearman(Values{1, 2, 3, 4}, Values{-5, 0, 1, 1000}), 1);
-  EXPECT_DOUBLE_EQ(*Spearman(Values{1, 2, 3, 4}, Values{9, 8, 7, -1}), -1);
-}
-
-TEST(Spearman, KnownValues) {
-  // scipy.stats.spearmanr
-  EXPECT_NEAR(*Spearman(Values{1, 2, 3, 4, 5}, Values{5, 6, 7, 8, 7}), 0.8207826816681233, 1e-12);
-  EXPECT_NEAR(*Spearman(Values{1, 1, 2, 3}, Values{2, 1, 1, 4}), 0.5, 1e-12);
-}
-
 TEST(Kendall, KnownValues) {
   // scipy.stats.kendalltau
   EXPECT_NEAR(*Kendall(Values{12, 2, 1, 12, 2}, Values{1, 4, 7, 1, 0}), -0.47140452079103173,
@@ -72,9 +61,7 @@ TEST(Kendall, EqualsTheDefinitionOnRandomSeriesWithManyTies) {
 }
 
 TEST(Correlations, OfAConstantAreNothing) {
-  EXPECT_FALSE(Spearman(Values{1, 1, 1}, Values{1, 2, 3}).has_value());
   EXPECT_FALSE(Kendall(Values{1, 2, 3}, Values{4, 4, 4}).has_value());
-  EXPECT_FALSE(Spearman(Values{1}, Values{2}).has_value());
   EXPECT_FALSE(Kendall(Values{}, Values{}).has_value());
 }
 

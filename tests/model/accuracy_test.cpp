@@ -135,7 +135,7 @@ TEST(Accuracy, Sst2ReachesThePublishedTable) {
   ThreadPool pool(2);
   auto transformer = Transformer::Create(folder->info(), pool, {Backend::kNative});
   ASSERT_TRUE(transformer.ok());
-  auto batches = BatchExamples(tokenizer, *examples, 512, kBatchTokens);
+  auto batches = BatchExamples(tokenizer, *examples, Metric::kAccuracy, 512, kBatchTokens);
   auto table = PublishedTable(name);
   ASSERT_EQ(table.size(), 45U);
   for (const PublishedAccuracy& row : Tried(table)) {

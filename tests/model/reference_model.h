@@ -1,5 +1,5 @@
-// A whole model in plain doubles, from the embeddings of one sequence to its logits: what gradients
-// are held against. Slow and plain on purpose.
+// A whole model in plain doubles, from the embeddings of one sequence to what its head gives: what
+// gradients are held against. Slow and plain on purpose.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,10 @@ struct ReferenceModel {
   std::vector<LayerParameters> parameters;
   HeadParameters head;
 
-  [[nodiscard]] Doubles Logits(Doubles hidden) const {
+  /// Returns logits, or the embedding.
+  [[nodiscard]] Doubles Values(Doubles hidden) const {
     for (size_t layer = 0; layer < layers.size(); ++layer) hidden = RunLayer(layer, hidden);
-    return RunHead(hidden);
+    return info.has_labels() ? RunHead(hidden) : Pooled(hidden);
   }
 
  private:
@@ -93,6 +94,26 @@ struct ReferenceModel {
       for (size_t in = 0; in < x.size(); ++in) y[out] += x[in] * weights[out * x.size() + in];
     }
     return y;
+  }
+
+  [[nodiscard]] Doubles Pooled(const Doubles& hidden) const {
+    const size_t d = info.shape.hidden;
+    const size_t rows = info.head.pooling == Pooling::kFirst ? 1 : hidden.size() / d;
+    Doubles vector(d);
+    for (size_t i = 0; i < d; ++i) {
+      double sum = 0;
+      double most = hidden[i];
+      for (size_t row = 0; row < rows; ++row) {
+        sum += hidden[row * d + i];
+        most = std::max(most, hidden[row * d + i]);
+      }
+      const bool greatest = info.head.pooling == Pooling::kMaximum;
+      vector[i] = greatest ? most : sum / static_cast<double>(rows);
+    }
+    double squares = 0;
+    for (const double x : vector) squares += x * x;
+    for (double& x : vector) x /= info.head.unit_length ? std::sqrt(squares) : 1;
+    return vector;
   }
 
   [[nodiscard]] Doubles RunHead(const Doubles& hidden) const {

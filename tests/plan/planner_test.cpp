@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/shard_room.h"
@@ -369,6 +372,44 @@ TEST(Planner, ALeastAccuracyByAgreementNeedsTheFullModels) {
                          "the full model's accuracy", Remedy::kDropFromRequest));
   request.full_accuracy.reset();
   EXPECT_TRUE(Succeeded(MakePlan(world.input(), request)));
+}
+
+// A least accuracy of a model that embeds bounds what its importance measured, and the plan says
+// so.
+TEST(Planner, OfAModelThatEmbedsALeastAccuracyIsItsMetric) {
+  for (const auto& [metric, figure, name] :
+       {std::tuple(Metric::kCosine, &PredictedQuality::cosine, "a cosine"),
+        std::tuple(Metric::kSpearman, &PredictedQuality::spearman, "a Spearman correlation")}) {
+    test::World world = test::Odroid();
+    world.MeasureSubmodels();
+    world.importance.metric = metric;
+    for (SubmodelScore& score : world.importance.submodels) score.accuracy *= 0.7;  // to 0.96
+    EXPECT_TRUE(FailedWith(MakePlan(world.input(), RequestFor(200e3)), ErrorKind::kDamaged,
+                           "which says nothing of a model that gives labels",
+                           Remedy::kImportanceForModel));
+    world.info.head.output = HeadOutput::kEmbedding;
+    PlanRequest request;
+    request.min_accuracy = 0.6;
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(Succeeded(plan));
+    EXPECT_GE(plan->quality.*figure, 0.6);
+    EXPECT_FALSE(plan->quality.accuracy || plan->quality.agreement);
+    request.min_accuracy = 0.65;
+    const auto better = MakePlan(world.input(), request);
+    ASSERT_TRUE(Succeeded(better));
+    EXPECT_GT(better->target_us, plan->target_us);
+    request.min_accuracy = 1;
+    EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kInfeasible,
+                           std::string("no plan reaches ") + name + " of 1.0000"));
+    request.full_accuracy = 0.95;
+    EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kUsage,
+                           "says nothing of a model that embeds texts", Remedy::kDropFromRequest));
+    for (const Metric other : {Metric::kAccuracy, Metric::kLoss, Metric::kKl}) {
+      world.importance.metric = other;
+      EXPECT_TRUE(FailedWith(MakePlan(world.input(), RequestFor(200e3)), ErrorKind::kDamaged,
+                             "which says nothing of a model that embeds texts"));
+    }
+  }
 }
 
 TEST(Planner, AModelThatIsNotElasticIsToldWhatWouldMakeItSo) {

@@ -217,5 +217,71 @@ TEST(DatasetRows, DigestNamesTextsPairsAndLabels) {
   EXPECT_NE(digest("text\tlabel\na\t1\n"), digest("text\tpair\tlabel\na\t\t1\n"));
 }
 
+Result<std::vector<Example>> ParseScores(std::string_view content,
+                                         const ColumnChoice& columns = {}) {
+  return ParseDataset(content, "sts.tsv", {.columns = columns, .scores = true});
+}
+
+TEST(DatasetScores, ArePairsWithNumbers) {
+  const struct {
+    std::string_view content;
+    ColumnChoice columns;
+  } cases[] = {
+      {"index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
+       "0\tmain\tMSRvid\t2012\t1\tnone\tnone\tA man.\tA plane.\t3.25\n",
+       {}},
+      {"sentence1,sentence2,similarity_score\nA man.,A plane.,3.25\n", {}},
+      {R"({"sentence1": "A man.", "sentence2": "A plane.", "label": 3.25, "idx": 1})", {}},
+      {R"({"text": "A man.", "pair": "A plane.", "score": "3.25"})", {}},
+      {"A man.\tA plane.\t3.25\n", {"1", "2", "3"}},
+      {"a\tb\thow alike\tscore\nA man.\tA plane.\t3.25\t9\n", {"a", "b", "how alike"}},
+  };
+  for (const auto& one : cases) {
+    const auto rows = ParseScores(one.content, one.columns);
+    ASSERT_TRUE(rows.ok()) << rows.error().Message();
+    ASSERT_EQ(rows->size(), 1U);
+    EXPECT_EQ((*rows)[0].text, "A man.");
+    EXPECT_EQ((*rows)[0].pair, "A plane.");
+    EXPECT_EQ((*rows)[0].score, 3.25);
+    EXPECT_FALSE((*rows)[0].Truth());
+  }
+  const auto whole = ParseScores(R"({"text": "a", "pair": "b", "score": -5})");
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ((*whole)[0].score, -5);
+}
+
+TEST(DatasetScores, OnlyPairsWithOneFiniteNumberEach) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"text\tscore\na\t1\n",
+       "sts.tsv:1: no second text; pairs of texts with scores are needed here"},
+      {"text\tpair\na\tb\n", "sts.tsv:1: no score; pairs of texts with scores are needed here"},
+      {"text\tpair\tscore\tlabel\na\tb\t1\t1\n", "sts.tsv:1: scores in \"score\" and in \"label\""},
+      {"text\tpair\tscore\na\tb\t1\na\tb\t\n", "sts.tsv:3: the score is missing"},
+      {"text\tpair\tscore\na\tb\t1 of 5\n", "sts.tsv:2: the score is no number: \"1 of 5\""},
+      {"text\tpair\tscore\na\tb\tnan\n", "sts.tsv:2: the score is no number: \"nan\""},
+      {"text\tpair\tscore\na\tb\t-inf\n", "sts.tsv:2: the score is no number: \"-inf\""},
+      {R"({"text": "a", "pair": "b", "score": true})", "sts.tsv:1: the score is missing"},
+      {R"({"text": "a", "pair": "b", "score": [1]})", "sts.tsv:1: the score is missing"},
+  };
+  for (const auto& [content, message] : cases) {
+    const auto rows = ParseScores(content);
+    ASSERT_FALSE(rows.ok()) << content;
+    EXPECT_EQ(rows.error().kind, ErrorKind::kDamaged);
+    EXPECT_EQ(rows.error().Message(), message);
+  }
+  const auto numbered = ParseScores("a\tb\t1\n", {"1", "2", ""});
+  ASSERT_FALSE(numbered.ok());
+  EXPECT_EQ(numbered.error().Message(),
+            "sts.tsv:1: no score; pairs of texts with scores are needed here");
+}
+
+TEST(DatasetScores, AreNamedByTheDigestOfRows) {
+  const auto digest = [](std::string_view content) {
+    return DigestOfRows(ParseScores(content).value(), {});
+  };
+  EXPECT_NE(digest(R"({"text": "a", "pair": "b", "score": 1})"),
+            digest(R"({"text": "a", "pair": "b", "score": 1.5})"));
+}
+
 }  // namespace
 }  // namespace sti

@@ -136,7 +136,11 @@ const std::vector<Rule>& SizeRules() {
        [](Plan& p) {
          p.preload[1].id = {2, 0};
        },
-       kBroken, "preload: layer 2 slice 0 at 6 bits is not what the plan runs, or is there twice"}};
+       kBroken, "preload: layer 2 slice 0 at 6 bits is not what the plan runs, or is there twice"},
+      {Sound, [](Plan& p) { p.quality.cosine = -1.5; }, kBroken,
+       "predicted_cosine is not from -1 to 1"},
+      {Sound, [](Plan& p) { p.quality.spearman = std::nan(""); }, kBroken,
+       "predicted_spearman is not from -1 to 1"}};
   return kRules;
 }
 

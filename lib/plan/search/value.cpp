@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <utility>
 
+#include "base/remedy.h"
+#include "plan/text.h"
 #include "types/importance.h"
 
 namespace sti {
@@ -128,8 +132,68 @@ std::optional<double> ValueModel::Accuracy(uint32_t depth, uint32_t width, doubl
 }
 
 PredictedQuality QualityOf(const Importance& importance, double loss, std::optional<double> right) {
-  if (importance.metric == Metric::kKl) return {loss, std::nullopt, right};
-  return {loss, right, std::nullopt};
+  PredictedQuality quality{.loss = loss, .accuracy = {}, .agreement = {}};
+  switch (importance.metric) {
+    case Metric::kAccuracy:
+    case Metric::kLoss:
+      quality.accuracy = right;
+      break;
+    case Metric::kKl:
+      quality.agreement = right;
+      break;
+    case Metric::kCosine:
+      quality.cosine = right;
+      break;
+    case Metric::kSpearman:
+      quality.spearman = right;
+      break;
+  }
+  return quality;
+}
+
+std::string Described(const PredictedQuality& quality) {
+  const std::pair<const char*, std::optional<double>> figures[] = {{"accuracy", quality.accuracy},
+                                                                   {"agreement", quality.agreement},
+                                                                   {"cosine", quality.cosine},
+                                                                   {"Spearman", quality.spearman}};
+  std::string text;
+  for (const auto& [name, figure] : figures) {
+    if (figure) text += ", " + std::string(name) + " " + Fixed4(*figure);
+  }
+  return text;
+}
+
+std::string QualityInWords(const CheckedInput& input) {
+  const Metric likely = input->info.embeds() ? Metric::kCosine : Metric::kAccuracy;
+  return TraitsOf(input->importance == nullptr ? likely : input->importance->metric).quality;
+}
+
+std::string QualityName(const CheckedInput& input) {
+  const std::string words = QualityInWords(input);
+  return words.substr(words.find(' ') + 1);
+}
+
+Status CheckQualityIsKnown(const CheckedInput& input, const PlanRequest& request) {
+  const bool by_kl = input->importance != nullptr && input->importance->metric == Metric::kKl;
+  if (by_kl && !request.full_accuracy) {
+    return UsageError(
+               "an importance measured by kl tells how often a plan agrees with the full model, "
+               "not how often it is right")
+        .Fix(Remedy::kGiveInRequest, "full_accuracy, or drop min_accuracy");
+  }
+  if (!by_kl && request.full_accuracy) {
+    return UsageError(std::string("the full model's accuracy says nothing ") +
+                      (!input->info.embeds() ? "beside an importance with labels"
+                                             : "of a model that embeds texts"))
+        .Fix(Remedy::kDropFromRequest, "full_accuracy");
+  }
+  return {};
+}
+
+std::optional<double> QualityReached(const PredictedQuality& quality, const PlanRequest& request) {
+  if (quality.agreement) return *request.full_accuracy - (1 - *quality.agreement);
+  if (quality.cosine) return quality.cosine;
+  return quality.spearman ? quality.spearman : quality.accuracy;
 }
 
 PredictedQuality PredictQuality(const CheckedInput& input, const PlanCore& plan,

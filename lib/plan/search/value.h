@@ -14,9 +14,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "plan/request.h"
 #include "types/importance.h"
 #include "types/plan.h"
@@ -45,8 +47,8 @@ class ValueModel {
   }
   /// Returns d(bits of the level).
   [[nodiscard]] double Lack(size_t level) const { return lacks_[level]; }
-  /// Returns the accuracy (by kl: the agreement with the full model) expected at `loss`, on the
-  /// line between full fidelity and the fewest bits; nothing where it was not measured.
+  /// Returns what SubmodelScore::accuracy is expected to be at `loss`, on the line between full
+  /// fidelity and the fewest bits; nothing where it was not measured.
   [[nodiscard]] std::optional<double> Accuracy(uint32_t depth, uint32_t width, double loss) const;
 
  private:
@@ -67,9 +69,25 @@ class ValueModel {
   std::vector<Measured> submodels_;  ///< by depth, then width
 };
 
-/// Returns what an importance's figures of a submodel, measured or predicted, say of its quality:
-/// by the metric kl the share of right answers is that of equal labels.
+/// Returns what an importance's figures of a submodel, measured or predicted, say of its quality.
+/// `right` is what SubmodelScore::accuracy is by its metric: by kl the share of equal labels, say.
 PredictedQuality QualityOf(const Importance& importance, double loss, std::optional<double> right);
+
+/// Returns the figures of a quality but for the loss, as ", cosine 0.9876"; empty without any.
+std::string Described(const PredictedQuality& quality);
+
+/// Returns what a least accuracy bounds, as the importance measures it: "a cosine", and "cosine".
+/// Without an importance, what one of the model would.
+std::string QualityInWords(const CheckedInput& input);
+std::string QualityName(const CheckedInput& input);
+
+/// Returns kUsage if the importance tells the agreement with the full model where an accuracy is
+/// asked for, or the other way round.
+Status CheckQualityIsKnown(const CheckedInput& input, const PlanRequest& request);
+
+/// Returns what a least accuracy is held against; nothing where it was not measured. The request
+/// passes CheckQualityIsKnown.
+std::optional<double> QualityReached(const PredictedQuality& quality, const PlanRequest& request);
 
 /// Predicts the quality of a plan at `bits`, [n, m] as plan.bits. The plan must belong to the
 /// catalog.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 
 #include "base/remedy.h"
@@ -35,6 +36,12 @@ constexpr std::string_view kLabels[] = {
     "is_duplicate",  // QQP
 };
 
+constexpr std::string_view kScores[] = {
+    "score",             // STS-B
+    "similarity_score",  // STS-B as a few have it
+    "label",             // STS-B as Hugging Face has it
+};
+
 // MNLI has its sentences three times.
 constexpr std::string_view kParses[] = {"sentence1_parse", "sentence2_parse",
                                         "sentence1_binary_parse", "sentence2_binary_parse"};
@@ -66,6 +73,8 @@ Result<size_t> Find(std::span<const std::string> names, std::string_view name) {
 }
 
 Error NoLabel() { return BadColumns("no label; labels are needed here"); }
+Error NoScore() { return BadColumns("no score; pairs of texts with scores are needed here"); }
+Error NoPair() { return BadColumns("no second text; pairs of texts with scores are needed here"); }
 
 Status FindTexts(std::span<const std::string> names, const ColumnChoice& chosen, Columns* columns) {
   TextNames found{chosen.text, chosen.pair};
@@ -82,13 +91,17 @@ Status FindTexts(std::span<const std::string> names, const ColumnChoice& chosen,
   return {};
 }
 
-Status FindLabel(std::span<const std::string> names, const ColumnChoice& chosen,
-                 bool labels_required, Columns* columns) {
+Status FindTruth(std::span<const std::string> names, const ColumnChoice& chosen, TruthColumn truth,
+                 Columns* columns) {
+  const bool scores = truth == TruthColumn::kScore;
+  if (scores && !columns->pair) return NoPair();
   std::string_view found = chosen.label;
-  for (const std::string_view known : kLabels) {
+  for (const std::string_view known : scores ? std::span<const std::string_view>(kScores)
+                                             : std::span<const std::string_view>(kLabels)) {
     if (!chosen.label.empty() || !Has(names, known)) continue;
     if (!found.empty()) {
-      return BadColumns("labels in " + InQuotes(found) + " and in " + InQuotes(known));
+      return BadColumns(std::string(scores ? "scores" : "labels") + " in " + InQuotes(found) +
+                        " and in " + InQuotes(known));
     }
     found = known;
   }
@@ -96,7 +109,8 @@ Status FindLabel(std::span<const std::string> names, const ColumnChoice& chosen,
     STI_ASSIGN_OR_RETURN(columns->label, Find(names, found));
     return {};
   }
-  if (!labels_required) return {};
+  if (truth == TruthColumn::kLabelIfThere) return {};
+  if (scores) return NoScore();
   if (Has(names, "score")) {  // STS-B
     return DataError(
         "\"score\" is a number to predict, and regression is not supported; "
@@ -141,26 +155,40 @@ Error LeftOut(std::string_view name) {
 }
 
 Result<Columns> FindColumns(std::span<const std::string> names, const ColumnChoice& chosen,
-                            bool labels_required) {
+                            TruthColumn truth) {
   Columns columns;
   STI_RETURN_IF_ERROR(FindTexts(names, chosen, &columns));
-  STI_RETURN_IF_ERROR(FindLabel(names, chosen, labels_required, &columns));
+  STI_RETURN_IF_ERROR(FindTruth(names, chosen, truth, &columns));
   if (chosen.text.empty()) STI_RETURN_IF_ERROR(FindUnread(names, &columns));
   return columns;
 }
 
-Result<Columns> NumberedColumns(size_t count, const ColumnChoice& chosen, bool labels_required) {
+Result<Columns> NumberedColumns(size_t count, const ColumnChoice& chosen, TruthColumn truth) {
   Columns columns;
   STI_RETURN_IF_ERROR(FindNumber(chosen.text, count, &columns.text));
   if (!chosen.pair.empty()) {
     STI_RETURN_IF_ERROR(FindNumber(chosen.pair, count, &columns.pair.emplace()));
   }
+  const bool scores = truth == TruthColumn::kScore;
+  if (scores && !columns.pair) return NoPair();
   if (!chosen.label.empty()) {
     STI_RETURN_IF_ERROR(FindNumber(chosen.label, count, &columns.label.emplace()));
-  } else if (labels_required) {
-    return NoLabel();
+  } else if (truth != TruthColumn::kLabelIfThere) {
+    return scores ? NoScore() : NoLabel();
   }
   return columns;
+}
+
+Result<double> ScoreOf(const Cell& cell) {
+  const bool is_number = cell.kind == Cell::Kind::kText || cell.kind == Cell::Kind::kNumber ||
+                         cell.kind == Cell::Kind::kFraction;
+  double score = 0;
+  const char* begin = cell.text.data();
+  const char* end = begin + cell.text.size();
+  const auto [at, failed] = std::from_chars(begin, end, score);
+  if (is_number && failed == std::errc() && at == end && std::isfinite(score)) return score;
+  return DataError("the score is " +
+                   (cell.text.empty() ? "missing" : "no number: " + InQuotes(cell.text)));
 }
 
 bool LooksLikeText(std::string_view cell) {
@@ -227,7 +255,8 @@ Status LabelReader::ReadSet(std::string_view text, std::vector<uint32_t>* ids) c
 
 Status LabelReader::Read(const Cell& cell, Example* example) const {
   const bool list = cell.kind == Cell::Kind::kList;
-  if (cell.kind == Cell::Kind::kOther || (list && !several_)) {
+  const bool other = cell.kind == Cell::Kind::kOther || cell.kind == Cell::Kind::kFraction;
+  if (other || (list && !several_)) {
     return DataError("the label is neither a name nor an id");
   }
   if (list) {

@@ -1,7 +1,7 @@
 // The columns of a data file say by their names which cell of a row is the text, which its pair and
-// which the label. The names of GLUE's sets are known. A file with other names would lose a text
-// without a word, so a column that looks like a text and is not read is an error, unless the caller
-// names the columns. A label is written as one of the model's names or as its id.
+// which the label or the score. The names of GLUE's sets are known. A file with other names would
+// lose a text without a word, so a column that looks like a text and is not read is an error,
+// unless the caller names the columns. A label is written as one of the model's names or as its id.
 #pragma once
 
 #include <cstddef>
@@ -28,17 +28,28 @@ struct Columns {
   std::vector<size_t> unread;
 };
 
+/// The column of what is true of a row.
+enum class TruthColumn : uint8_t {
+  kLabel,         ///< a label, which has to be there
+  kLabelIfThere,  ///< a label, or none
+  kScore,         ///< the score of a pair; both have to be there
+};
+
 /// Returns the columns of a file whose columns, or an object whose keys, have `names`, some of them
 /// as `chosen` says. DataError, whose place the caller adds, if there is no text, if a column that
 /// is read or chosen is not there or is there twice, if a known column of text is left over, or if
-/// there is no label and `labels_required`.
+/// there is no label, score or pair where `truth` wants one.
 Result<Columns> FindColumns(std::span<const std::string> names, const ColumnChoice& chosen,
-                            bool labels_required);
+                            TruthColumn truth);
 
 /// Returns the columns of a table without a header, of `count` columns, which `chosen` numbers from
-/// 1. DataError, whose place the caller adds, if it has not as many, or if no label is chosen and
-/// `labels_required`.
-Result<Columns> NumberedColumns(size_t count, const ColumnChoice& chosen, bool labels_required);
+/// 1. DataError, whose place the caller adds, if it has not as many, or if no label, score or pair
+/// is chosen where `truth` wants one.
+Result<Columns> NumberedColumns(size_t count, const ColumnChoice& chosen, TruthColumn truth);
+
+/// Returns the score in a cell. DataError, whose place the caller adds, for what is no finite
+/// number.
+Result<double> ScoreOf(const Cell& cell);
 
 /// Returns whether a cell looks like a text, and not like a number, a name or an id: it has two
 /// words, or a run of letters beyond ASCII that may be several words of a script without blanks.

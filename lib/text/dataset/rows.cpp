@@ -136,6 +136,11 @@ Cell CellOf(const Json& value) {
     cell.kind = value.is_string() ? Cell::Kind::kText : Cell::Kind::kNumber;
     return cell;
   }
+  if (value.is_number_float()) {
+    cell.kind = Cell::Kind::kFraction;
+    cell.text = value.dump();
+    return cell;
+  }
   cell.kind = value.is_array() ? Cell::Kind::kList : Cell::Kind::kOther;
   if (!value.is_array()) return cell;
   for (const Json& element : value) {

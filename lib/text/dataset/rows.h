@@ -29,12 +29,13 @@ void WarnOfOtherEncodings(std::string_view content, const std::string& name, con
 struct Cell {
   enum class Kind : uint8_t {
     kText,
-    kNumber,  ///< a whole number of JSON, as it is written
-    kList,    ///< a list of JSON that has texts and whole numbers only
-    kOther,   ///< anything else of JSON, which is neither a text nor a label
+    kNumber,    ///< a whole number of JSON, as it is written
+    kFraction,  ///< another number of JSON
+    kList,      ///< a list of JSON that has texts and whole numbers only
+    kOther,     ///< anything else of JSON, which is neither a text, a label nor a score
   };
   Kind kind = Kind::kText;
-  std::string text;               ///< the value of kText and kNumber
+  std::string text;               ///< the value of kText, kNumber and kFraction
   std::vector<std::string> list;  ///< the entries of kList
 };
 
