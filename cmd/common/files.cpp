@@ -11,6 +11,7 @@
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
+#include "format/label_vectors_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "kernels/backend.h"
@@ -104,6 +105,10 @@ Result<ImportancePart> ReadImportancePart(const std::string& path) {
 Result<DeviceProfile> ReadProfile(const std::string& path, const Tool& tool) {
   return ReadSpelling(path, tool, ParseProfileNoting);
 }
+Result<LabelVectors> ReadLabelVectors(const std::string& path) {
+  STI_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));
+  return ParseLabelVectors(AsBytes(content), InputName(path));
+}
 
 Status BelongsTo(const Importance& importance, const std::string& path,
                  const ContainerFile& model) {
@@ -158,35 +163,31 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
   return WriteSpelling(path, profile, ProfileToJson, EncodeProfile);
 }
 
-namespace {
-
-Result<std::string> ReadData(const std::string& path) {
+Result<std::string> ReadDatasetText(const std::string& path) {
   return ReadWholeFile(InputPath(path), kMaxDatasetBytes, 2 * kMaxDatasetLineBytes);
 }
 
-}  // namespace
-
 Result<std::vector<TaggedText>> ReadTaggedTexts(const std::string& path, const TagScheme& model,
                                                 const LogSink& log) {
-  STI_ASSIGN_OR_RETURN(std::string content, ReadData(path));
+  STI_ASSIGN_OR_RETURN(const std::string content, ReadDatasetText(path));
   return ParseTaggedTexts(content, InputName(path), model, log);
 }
 
-Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
+Result<std::vector<Example>> ReadDataset(const std::string& path, const ModelInfo& model,
                                          const ColumnChoice& columns, bool truths_required,
                                          const LogSink& log) {
-  if (index.info.labels_tokens()) {
+  if (model.labels_tokens()) {
     return ForeignError("the model labels tokens, and the rows of a data set are about whole texts")
         .At(InputName(path));
   }
-  STI_ASSIGN_OR_RETURN(std::string content, ReadData(path));
+  STI_ASSIGN_OR_RETURN(const std::string content, ReadDatasetText(path));
   return ParseDataset(content, InputName(path),
-                      {.labels = index.info.labels,
-                       .problem = index.info.problem,
+                      {.labels = model.labels,
+                       .problem = model.problem,
                        .labels_required = truths_required,
                        .columns = columns,
                        .log = log,
-                       .scores = truths_required && !index.info.has_labels()});
+                       .scores = truths_required && !model.has_labels()});
 }
 
 namespace {

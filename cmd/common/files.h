@@ -19,6 +19,8 @@
 #include "types/importance.h"
 #include "types/importance_part.h"
 #include "types/kernel.h"
+#include "types/label_vectors.h"
+#include "types/model_info.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -45,6 +47,7 @@ Result<Plan> ReadPlan(const std::string& path, const Tool& tool);
 Result<Importance> ReadImportance(const std::string& path, const Tool& tool);
 Result<ImportancePart> ReadImportancePart(const std::string& path);
 Result<DeviceProfile> ReadProfile(const std::string& path, const Tool& tool);
+Result<LabelVectors> ReadLabelVectors(const std::string& path);
 Status BelongsTo(const Importance& importance, const std::string& path, const ContainerFile& model);
 Status BelongsTo(const DeviceProfile& profile, const std::string& path, const ContainerFile& model);
 
@@ -59,11 +62,13 @@ Status WriteImportance(const std::string& path, const Importance& importance);
 void PrintImportanceJson(const Importance& importance);
 Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 
-/// Reads a data set for the model of `index`. `path` may be "-" for stdin. The truths of rows are
-/// labels, or for a model that embeds scores of pairs.
-Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
+/// Reads a data set for `model`. `path` may be "-" for stdin. The truths of rows are labels, or for
+/// a model that embeds scores of pairs.
+Result<std::vector<Example>> ReadDataset(const std::string& path, const ModelInfo& model,
                                          const ColumnChoice& columns, bool truths_required,
                                          const LogSink& log);
+/// Reads the content of a data set, which may be longer than other inputs.
+Result<std::string> ReadDatasetText(const std::string& path);
 
 /// Reads texts whose words are tagged, for the model with these tags. `path` may be "-" for stdin.
 Result<std::vector<TaggedText>> ReadTaggedTexts(const std::string& path, const TagScheme& model,

@@ -48,6 +48,8 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kMeasureCascades, "run sti-importance --cascade and give --importance"},
     {Remedy::kProfileForModel, "run sti-profile on this model"},
     {Remedy::kImportanceForModel, "run sti-importance on this model"},
+    {Remedy::kEmbedExamples,
+     "embed the examples for this model and plan: sti-run --nearest EXAMPLES --keep NEW-FILE"},
     {Remedy::kGiveInRequest, "use {}"},
     {Remedy::kDropFromRequest, "drop {}"},
     {Remedy::kRaiseInRequest, "raise {}"},

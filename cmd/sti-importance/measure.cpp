@@ -174,7 +174,7 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& given) {
   STI_RETURN_IF_ERROR(CheckMetric(file, *options.metric));
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
-                       ReadDataset(options.data, file.index(), options.columns,
+                       ReadDataset(options.data, file.index().info, options.columns,
                                    !TraitsOf(*options.metric).by_reference,
                                    [&tool](const LogLine& line) { tool.Log(line); }));
   if (options.cascade.wanted) {

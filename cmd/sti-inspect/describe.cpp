@@ -281,4 +281,24 @@ std::string ProfileText(const DeviceProfile& profile) {
   return text;
 }
 
+std::string LabelVectorsText(const LabelVectors& vectors) {
+  constexpr size_t kColumn = 12;
+  uint64_t examples = 0;
+  for (const uint32_t count : vectors.examples) examples += count;
+  std::string text = Line("labels", Counted(vectors.labels.size(), "label") + " of " +
+                                        Counted(examples, "example") + ", vectors of " +
+                                        Counted(vectors.dimensions, "number"));
+  text += Line("model", vectors.model.Hex());
+  text += Line("submodel", vectors.submodel.Hex());
+  text += Line("examples", vectors.data.Hex());
+  if (!vectors.prefix.empty()) text += Line("prefix", "\"" + MakePrintable(vectors.prefix) + "\"");
+  text += "\nexamples    label\n";
+  for (size_t label = 0; label < vectors.labels.size(); ++label) {
+    std::string count = std::to_string(vectors.examples[label]);
+    count.resize(std::max(count.size(), kColumn), ' ');
+    text += count + MakePrintable(vectors.labels[label]) + "\n";
+  }
+  return text;
+}
+
 }  // namespace sti

@@ -1,10 +1,11 @@
-// Containers, described for people and machines.
+// Containers and small files, described for people and machines.
 #pragma once
 
 #include <string>
 
 #include "format/container_sizes.h"
 #include "types/device_profile.h"
+#include "types/label_vectors.h"
 
 namespace sti {
 
@@ -16,5 +17,8 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
 
 /// Returns what a device profile says, for such a terminal.
 std::string ProfileText(const DeviceProfile& profile);
+
+/// Returns what label vectors say, but for their numbers, for such a terminal.
+std::string LabelVectorsText(const LabelVectors& vectors);
 
 }  // namespace sti

@@ -18,6 +18,7 @@
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
+#include "format/label_vectors_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "import/export_model.h"
@@ -192,6 +193,10 @@ Result<int> Run(const Tool& tool, const InspectOptions& options) {
   }
   if (StartsWith(magic, kImportanceMagic)) {
     return PrintImportance(tool, options);
+  }
+  if (StartsWith(magic, kLabelVectorsMagic)) {
+    return PrintSmall<LabelVectors>(tool, options, ReadLabelVectors(options.file), "label vectors",
+                                    LabelVectorsToJson, LabelVectorsText);
   }
   if (LooksLikeJson({reinterpret_cast<const uint8_t*>(magic.data()), magic.size()}))
     return InspectJson(tool, options);

@@ -60,10 +60,11 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
   }
   STI_ASSIGN_OR_RETURN(
       const std::vector<Example> examples,
-      ReadDataset(options.eval, session.status().file->index(), options.columns, true, log));
+      ReadDataset(options.eval, session.answer_info(), options.columns, true, log));
   STI_ASSIGN_OR_RETURN(
       const std::optional<Baseline> baseline,
-      BaselineOf(options.baseline, DigestOfRows(examples, session.info().labels), examples.size()));
+      BaselineOf(options.baseline, DigestOfRows(examples, session.answer_info().labels),
+                 examples.size()));
   run.baseline = baseline ? &*baseline : nullptr;
   return EvaluateRows(session, examples, run);
 }
@@ -87,8 +88,9 @@ Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& to
                        Measure(session, options, tool, adjuster, watch));
   STI_RETURN_IF_ERROR(watch.Finish());
   if (evaluation.examples() == 0) return 0;
-  const std::string summary = tool.json() ? EvaluationToJson(evaluation, session.info()) + '\n'
-                                          : DescribeEvaluation(evaluation, session.info());
+  const std::string summary = tool.json()
+                                  ? EvaluationToJson(evaluation, session.answer_info()) + '\n'
+                                  : DescribeEvaluation(evaluation, session.answer_info());
   std::fwrite(summary.data(), 1, summary.size(), stdout);
   const int code = ApplyGates(evaluation, options.gates, tool);
   if (evaluation.reads_failed) return ExitCode(ErrorKind::kReadFailed);

@@ -15,6 +15,7 @@
 #include "common/remedies.h"
 #include "host.h"
 #include "jobs.h"
+#include "nearest.h"
 #include "print.h"
 #include "session.h"
 #include "vectors.h"
@@ -63,9 +64,9 @@ class LineAnswerer {
     if (vectors_) {
       vectors_->Add(std::get<Embedding>(answer.content).values);
     } else if (tool_.json()) {
-      PrintJson(options_, text, answer, session_.info());
+      PrintJson(options_, text, answer, session_.answer_info());
     } else {
-      PrintPlain("", text, answer, session_.info());
+      PrintPlain("", text, answer, session_.answer_info());
     }
     Flush();
     watch_.See(answer, session_);
@@ -146,22 +147,32 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
   return answerer.Finish();
 }
 
+// Files that are written replace none that is read.
+Status CheckOutputs(const RunOptions& options) {
+  for (const Output& output : {Output{"--trace", options.trace}, Output{"--keep", options.keep}}) {
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.model, "the model"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.plan, "the plan"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.replan, "the profile"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.importance, "the importance"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.nearest, "the examples"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.eval, "the data"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.baseline, "the baseline"));
+    STI_RETURN_IF_ERROR(CheckOutput(output));
+  }
+  return CheckKeepsInput({"--trace", options.trace}, options.keep, "what --keep names");
+}
+
 Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckRunOptions(tool.app(), options));
   if (options.format != VectorFormat::kText && isatty(STDOUT_FILENO) != 0)
     return UsageError("--format writes bytes, which a terminal does not show; give it a file");
   STI_RETURN_IF_ERROR(TakeInstructionsOption(options.instructions));
   if (!options.models.empty()) return ServeSeveral(options, tool);
-  const Output trace{"--trace", options.trace};
-  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.model, "the model"));
-  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.plan, "the plan"));
-  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.replan, "the profile"));
-  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.importance, "the importance"));
-  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.eval, "the data"));
-  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.baseline, "the baseline"));
-  STI_RETURN_IF_ERROR(CheckOutput(trace));
+  STI_RETURN_IF_ERROR(CheckOutputs(options));
   Adjuster::Listen(options);
-  STI_ASSIGN_OR_RETURN(const OpenedSession session, OpenSession(options, tool));
+  STI_ASSIGN_OR_RETURN(Nearest nearest, Nearest::Read(options, tool));
+  STI_ASSIGN_OR_RETURN(const OpenedSession session, OpenSession(options, nearest.labels(), tool));
+  STI_RETURN_IF_ERROR(nearest.Teach(*session));
   STI_ASSIGN_OR_RETURN(Adjuster adjuster, Adjuster::Make(*session, options, tool));
   if (!options.eval.empty()) return Evaluate(*session, options, tool, adjuster);
   if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {

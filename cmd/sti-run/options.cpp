@@ -35,6 +35,11 @@ void AddEmbeddingOptions(CLI::App& app, RunOptions& o) {
             "of token labels: how tokens become spans [first]");
   app.add_option("--prefix", o.prefix, "in front of each text, as some models want it")
       ->type_name("TEXT");
+  app.add_option("--nearest", o.nearest,
+                 "give labels, those of the nearest examples: a data set, or what --keep wrote")
+      ->type_name(kFile);
+  app.add_option("--keep", o.keep, "of --nearest: the examples' vectors, written if not there")
+      ->type_name(kFile);
 }
 
 void AddGateOptions(CLI::App& app, RunOptions& o) {
@@ -54,22 +59,37 @@ void AddGateOptions(CLI::App& app, RunOptions& o) {
             "with --baseline: exit 4 if accuracy fell by more");
 }
 
+constexpr std::string_view kNoAnswers = "it prints no answers";
+
 // An evaluation asks for the rows of a data set, one after another, and answers with their sum.
 Status CheckEvaluation(const CLI::App& app, const RunOptions& o) {
-  STI_RETURN_IF_ERROR(
-      RequireOption(app,
-                    {"--min-accuracy", "--max-p99", "--max-memory", "--max-bytes", "--max-misses",
-                     "--baseline", "--text-column", "--pair-column", "--label-column"},
-                    "--eval"));
+  STI_RETURN_IF_ERROR(RequireOption(
+      app,
+      {"--min-accuracy", "--max-p99", "--max-memory", "--max-bytes", "--max-misses", "--baseline"},
+      "--eval"));
+  if (o.nearest.empty()) {
+    STI_RETURN_IF_ERROR(
+        RequireOption(app, {"--text-column", "--pair-column", "--label-column"}, "--eval"));
+    STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"--dimensions"}, kNoAnswers));
+  }
   STI_RETURN_IF_ERROR(RequireOption(app, {"--max-drop"}, "--baseline"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"TEXT", "--ids", "--pairs", "--one-shot"},
                                    "its inputs are the rows of a data set"));
-  STI_RETURN_IF_ERROR(
-      RefuseBeside(app, "--eval", {"--top", "--format", "--dimensions"}, "it prints no answers"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"--top", "--format"}, kNoAnswers));
   if (o.baseline == "-" && o.eval == "-") {
     return UsageError("--baseline and --eval cannot both be stdin; name a file");
   }
   return CheckColumnChoice(o.columns);
+}
+
+// A model that embeds gives the labels of examples, which are a file: stdin has the inputs.
+Status CheckNearest(const CLI::App& app, const RunOptions& o) {
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--keep"}, "--nearest"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--nearest", {"--format"}, "its answers are labels"));
+  for (const auto& [option, path] : {std::pair("--nearest", &o.nearest), {"--keep", &o.keep}}) {
+    if (*path == "-") return UsageError(std::string(option) + " is a file; name one");
+  }
+  return {};
 }
 
 // A plan that is exchanged for another has to be there, and more than one input to come.
@@ -98,6 +118,7 @@ Status CheckModels(const CLI::App& app, const RunOptions& o) {
                              "each model has a plan of its own, as --model NAME=FILE,PLAN"));
   STI_RETURN_IF_ERROR(refuse({"--replan", "--importance"}, "it plans anew for one model alone"));
   STI_RETURN_IF_ERROR(refuse({"--eval"}, "it measures one model alone"));
+  STI_RETURN_IF_ERROR(refuse({"--nearest"}, "its examples are for one model alone"));
   return refuse({"--trace"}, "it shows the lanes of one model alone");
 }
 
@@ -219,6 +240,7 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
         RefuseBeside(app, "--backend", {"--instructions"}, "OpenBLAS takes the best itself"));
   }
   STI_RETURN_IF_ERROR(CheckReplan(app, o));
+  STI_RETURN_IF_ERROR(CheckNearest(app, o));
   STI_RETURN_IF_ERROR(CheckEvaluation(app, o));
   STI_RETURN_IF_ERROR(RequireOption(app, {"--top"}, "--json"));
   if (o.models.empty()) STI_RETURN_IF_ERROR(RequireOption(app, {"--seed"}, "--plan"));

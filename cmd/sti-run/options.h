@@ -63,10 +63,12 @@ struct RunOptions {
   std::optional<Aggregation> aggregation;  ///< of tokens into spans; default: by first tokens
   std::optional<uint32_t> dimensions;      ///< of embeddings, the first so many; default: all
   std::string prefix;                      ///< in front of each text
+  std::string nearest;                     ///< examples whose labels a model that embeds gives
+  std::string keep;                        ///< file of their embeddings, read or else written
   std::optional<double> threshold;  ///< least score of a label, multi-label only; default: 0.5
   std::string trace;
   std::string eval;
-  ColumnChoice columns;  ///< of the data set to evaluate
+  ColumnChoice columns;  ///< of the data set to evaluate, and of the examples
   Gates gates;
   std::string baseline;
 

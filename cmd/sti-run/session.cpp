@@ -58,14 +58,17 @@ Status CheckHead(const RunOptions& options, const ModelInfo& model) {
   constexpr HeadOutput kTokens[] = {kTokenLabels};
   constexpr HeadOutput kAnyLabels[] = {kLabels, kTokenLabels};
   constexpr HeadOutput kWholeTexts[] = {kLabels, kEmbedding};
+  // With examples a model that embeds answers with labels.
+  const bool embeds_alone = options.nearest.empty();
   const HeadOption all[] = {
+      {"--nearest", !embeds_alone, kVectors},
       {"--format", options.format != VectorFormat::kText, kVectors},
       {"--dimensions", options.dimensions.has_value(), kVectors},
       {"--aggregate", options.aggregation.has_value(), kTokens},
-      {"--top", options.top != 0, kTexts},
-      {"--threshold", options.threshold.has_value(), kTexts},
+      {"--top", embeds_alone && options.top != 0, kTexts},
+      {"--threshold", embeds_alone && options.threshold.has_value(), kTexts},
       {"--replan", !options.replan.empty(), kAnyLabels},
-      {"--eval", !options.eval.empty(), kAnyLabels},
+      {"--eval", embeds_alone && !options.eval.empty(), kAnyLabels},
       {"--pairs", options.pairs, kWholeTexts},
       {"--ids", options.ids, kWholeTexts},
       {"--prefix", !options.prefix.empty(), kWholeTexts},
@@ -143,6 +146,11 @@ uint64_t LongestLineBytes(const RunOptions& options, const Plan& plan) {
   return planned_for == 0 ? line : std::min(line, planned_for - plan.predicted_peak_bytes);
 }
 
+// Returns the bytes that --nearest takes for a label: its vector, and while that is made a sum too.
+uint64_t VectorBytes(const ModelInfo& model) {
+  return uint64_t{model.head_values()} * (sizeof(float) + sizeof(double));
+}
+
 Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
   constexpr std::string_view kSeparators = " ,\t";
   const uint32_t length = session.status().max_length;
@@ -186,7 +194,7 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   return ModelToServe{options.name, std::move(file), std::move(plan), std::move(session)};
 }
 
-Result<OpenedSession> OpenSession(const RunOptions& options, const Tool& tool) {
+Result<OpenedSession> OpenSession(const RunOptions& options, size_t labels, const Tool& tool) {
   if (options.priority) TakePriority(tool);  // before any thread is made
   STI_ASSIGN_OR_RETURN(ModelToServe model, OpenModel(options, tool));
   const Plan* const plan = &model.plan;
@@ -194,7 +202,9 @@ Result<OpenedSession> OpenSession(const RunOptions& options, const Tool& tool) {
   model.options.clock_khz = ClockLimitKhz();
   uint64_t held = 0;
   if (options.memory_bytes) {
-    model.options.own_bytes = BytesForModels(options, LongestLineBytes(options, *plan), &held);
+    const uint64_t vectors = labels * VectorBytes(model.file.index().info);
+    model.options.own_bytes =
+        BytesForModels(options, LongestLineBytes(options, *plan) + vectors, &held);
     model.options.planned_for_bytes = PlannedForBytes(options, *plan);
   }
   auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);

@@ -2,6 +2,7 @@
 // input.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,9 +18,10 @@ namespace sti {
 /// A session of this tool, which waits at its end for no read that hangs.
 using OpenedSession = std::unique_ptr<Session, CloseOrLeave>;
 
-/// Opens model, plan and session as the options say; warns through `tool` where a person should
-/// know something. Both outlive the session.
-Result<OpenedSession> OpenSession(const RunOptions& options, const Tool& tool);
+/// Opens model, plan and session as the options say, with memory for the vectors of so many labels
+/// that examples have; warns through `tool` where a person should know something. Both outlive the
+/// session.
+Result<OpenedSession> OpenSession(const RunOptions& options, size_t labels, const Tool& tool);
 
 /// Opens model and plan as the options say, and says how their session is to be opened, but for its
 /// threads and memory; warns through `tool`, which outlives the session.

@@ -66,9 +66,10 @@ class Printer {
       return;
     }
     if (tool_.json()) {
-      PrintJson(options, served.input, *served.answer, served.session.info(), served.waited_us);
+      PrintJson(options, served.input, *served.answer, served.session.answer_info(),
+                served.waited_us);
     } else {
-      PrintPlain(options.name, served.input, *served.answer, served.session.info());
+      PrintPlain(options.name, served.input, *served.answer, served.session.answer_info());
     }
     Flush();
     watches_[served.model].See(*served.answer, served.session);

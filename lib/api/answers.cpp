@@ -42,4 +42,20 @@ void Answers::Drop() {
   if (entry != nullptr) entries_.erase(entries_.begin() + (entry - entries_.data()));
 }
 
+void LabelNames::Set(std::span<const std::string> labels) {
+  MutexLock lock(mutex_);
+  labels_.clear();
+  for (const std::string& label : labels) labels_.push_back(names_.insert(label).first->c_str());
+}
+
+uint32_t LabelNames::count() {
+  MutexLock lock(mutex_);
+  return static_cast<uint32_t>(labels_.size());
+}
+
+const char* LabelNames::Of(uint32_t label) {
+  MutexLock lock(mutex_);
+  return label < labels_.size() ? labels_[label] : nullptr;
+}
+
 }  // namespace sti

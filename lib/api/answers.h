@@ -1,8 +1,12 @@
 // The answers of one model, by the thread that asked: threads that take turns each read their own.
+// The names of their labels are the model's, or those that an app has given it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -64,6 +68,22 @@ class Answers {
   Mutex mutex_;
   uint64_t asked_ STI_GUARDED_BY(mutex_) = 0;
   std::vector<Entry> entries_ STI_GUARDED_BY(mutex_);
+};
+
+/// The names of a model's labels, each of which stays where it is for as long as this: callers hold
+/// on to names of labels that have gone. Thread-safe.
+class LabelNames {
+ public:
+  /// Replaces all labels. Names are kept once, however often they are given.
+  void Set(std::span<const std::string> labels) STI_EXCLUDES(mutex_);
+  [[nodiscard]] uint32_t count() STI_EXCLUDES(mutex_);
+  /// Returns the name of a label; null if there is no such label.
+  [[nodiscard]] const char* Of(uint32_t label) STI_EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::set<std::string> names_ STI_GUARDED_BY(mutex_);
+  std::vector<const char*> labels_ STI_GUARDED_BY(mutex_);
 };
 
 }  // namespace sti

@@ -139,11 +139,12 @@ Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examp
   rules.add = [&](const Example& example, const Encoding&, const Answer& answer,
                   Evaluation& evaluation) {
     const std::vector<uint32_t> truth = *example.Truth();
-    evaluation.Add(truth,
-                   AnsweredRowOf(answer, session.info().problem, truth, session.threshold()));
+    evaluation.Add(
+        truth, AnsweredRowOf(answer, session.answer_info().problem, truth, session.threshold()));
   };
   STI_ASSIGN_OR_RETURN(Evaluation evaluation, AskRows(session, examples, run, rules));
-  AddWhole(session, DigestOfRows(examples.first(evaluation.examples()), session.info().labels), run,
+  AddWhole(session,
+           DigestOfRows(examples.first(evaluation.examples()), session.answer_info().labels), run,
            evaluation);
   return evaluation;
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "api/label_source.h"
 #include "api/plan_inputs.h"
 #include "base/remedy.h"
 #include "io/container_file.h"
@@ -108,7 +109,9 @@ class Model::Call {
 };
 
 Model::Model(std::shared_ptr<Host> host, BlockSourcePtr source, const ContainerIndex& index)
-    : host_(std::move(host)), source_(std::move(source)), info_(index.info), digest_(index.model) {}
+    : host_(std::move(host)), source_(std::move(source)), info_(index.info), digest_(index.model) {
+  labels_.Set(info_.labels);
+}
 
 Model::~Model() {
   closing_ = true;
@@ -122,7 +125,7 @@ Result<std::unique_ptr<Model>> Model::Open(std::shared_ptr<Host> host, BlockSour
   if (model->info_.labels_tokens()) {
     auto tags = TagScheme::Of(model->info_.labels);
     if (!tags.ok()) return Error(tags.error()).At(file.name());
-    model->tags_ = *std::move(tags);
+    model->labels_.Set(tags->names());
   }
   model->file_ = std::move(file);
   return model;
@@ -217,6 +220,7 @@ SessionOptions Model::OptionsNow() {
   options.lock_memory = options_.lock_memory;
   options.own_bytes = options_.request.judging.memory_bytes;
   options.planned_for_bytes = PlannedForNow();
+  options.label_vectors = label_vectors_;
   options.cores = &host_->cores;
   options.io = &host_->io;
   options.interrupt = &interrupt_;
@@ -285,6 +289,45 @@ Status Model::GiveImportance(Importance importance) {
         CheckIsFor(importance.model, digest_, Source::kImportance, Remedy::kImportanceForModel));
     importance_ = std::move(importance);
     return {};
+  });
+}
+
+// Within a bound on memory the model is opened anew, so that the vectors have their room in it.
+Status Model::UseLabelVectors(std::shared_ptr<const LabelVectors> vectors) {
+  const bool is_bounded = options_.request.judging.memory_bytes.has_value();
+  if (session_ && !is_bounded) STI_RETURN_IF_ERROR(session_->AnswerBy(vectors));
+  std::swap(label_vectors_, vectors);
+  if (is_bounded) {
+    reopen_ = true;
+    try {
+      const Status opened = NeedSession();
+      if (!opened.ok()) std::swap(label_vectors_, vectors);
+      STI_RETURN_IF_ERROR(opened);
+    } catch (...) {
+      std::swap(label_vectors_, vectors);
+      throw;
+    }
+  }
+  labels_.Set(label_vectors_ ? label_vectors_->labels : info_.labels);
+  return {};
+}
+
+Status Model::GiveExamples(std::string_view content) {
+  return InTurn([&]() -> Status {
+    if (content.empty()) return UseLabelVectors(nullptr);
+    auto parsed = ParseLabelSource(content, "data", {}, host_->log);
+    if (!parsed.ok()) return Error(parsed.error()).In(Source::kExamples);
+    LabelSource source = *std::move(parsed);
+    STI_RETURN_IF_ERROR(NeedSession());
+    if (!source.vectors) {
+      // Examples are embedded, so that until then nothing answers for the embedding.
+      STI_RETURN_IF_ERROR(session_->AnswerBy(nullptr));
+      auto embedded = EmbedExamples(*session_, source.rows, {}, [this] { return closing_.load(); });
+      STI_RETURN_IF_ERROR(session_->AnswerBy(label_vectors_));
+      if (!embedded.ok()) return Error(embedded.error()).In(Source::kExamples);
+      source.vectors = *std::move(embedded);
+    }
+    return UseLabelVectors(std::make_shared<const LabelVectors>(*std::move(source.vectors)));
   });
 }
 
@@ -428,7 +471,7 @@ Status Model::Ask(const Encoding& encoding, Clock::time_point taken) {
   } else if (const auto* text = std::get_if<TextSpans>(&answer_.content)) {
     answer.spans = text->spans;
   } else {
-    TakeLabels(answer_, info_.problem, &answer);
+    TakeLabels(answer_, session_->answer_info().problem, &answer);
   }
   answers_.Put(std::move(answer));
   drift_.See(session_->drift());

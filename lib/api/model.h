@@ -75,6 +75,11 @@ class Model {
   /// Keeps what plans are made from. kForeign if it is for another model.
   [[nodiscard]] Status GiveProfile(DeviceProfile profile);
   [[nodiscard]] Status GiveImportance(Importance importance);
+  /// Lets a model that embeds answer with labels from now on, those of the nearest examples:
+  /// `content` is a file of label vectors, or a data set, which is embedded now under the plan in
+  /// force. Empty: the model embeds again. What fails changes nothing. From then on a plan of other
+  /// layers, slices or bits is kForeign.
+  [[nodiscard]] Status GiveExamples(std::string_view content);
 
   /// Measures this device for about `budget_us`, and plans by that from now on.
   [[nodiscard]] Status MeasureProfile(double budget_us);
@@ -107,13 +112,11 @@ class Model {
   void Cancel() { interrupt_.Raise(); }
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }
-  /// Returns what labels and spans are called, by number: the labels' names, and behind them the
-  /// kinds of spans of a model that labels tokens.
-  [[nodiscard]] const std::vector<std::string>& names() const {
-    return tags_ ? tags_->names() : info_.labels;
-  }
   [[nodiscard]] ModelFigures figures();
   [[nodiscard]] Answers& answers() { return answers_; }
+  /// Returns the labels that answers have now, and behind them the kinds of spans of a model that
+  /// labels tokens; none of a model that embeds.
+  [[nodiscard]] LabelNames& labels() { return labels_; }
 
  private:
   Model(std::shared_ptr<Host> host, BlockSourcePtr source, const ContainerIndex& index);
@@ -123,6 +126,7 @@ class Model {
   [[nodiscard]] Status InTurn(FunctionRef<Status()> body);
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken);
   [[nodiscard]] Status UsePlan(Plan plan, uint64_t planned_for_bytes);
+  [[nodiscard]] Status UseLabelVectors(std::shared_ptr<const LabelVectors> vectors);
   [[nodiscard]] Status CheckPlan(const Plan& plan);
   [[nodiscard]] Result<PlanInputs> InputsAfter(const Drift& drift, const PlanRequest& request);
   [[nodiscard]] Status NeedFile();
@@ -139,7 +143,6 @@ class Model {
   const std::shared_ptr<Host> host_;
   const BlockSourcePtr source_;
   const ModelInfo info_;
-  std::optional<TagScheme> tags_;  ///< of a model that labels tokens
   const Digest digest_;
   Interrupt interrupt_;
 
@@ -161,10 +164,12 @@ class Model {
   uint64_t planned_for_bytes_ = 0;  ///< own memory that `plan_` was made for; 0: not said
   std::optional<DeviceProfile> profile_;
   std::optional<Importance> importance_;
-  DeviceDrift drift_;  ///< since `profile_` was measured
+  std::shared_ptr<const LabelVectors> label_vectors_;  ///< null: answers are the head's
+  DeviceDrift drift_;                                  ///< since `profile_` was measured
   Answer answer_;
 
   Answers answers_;
+  LabelNames labels_;
   Mutex figures_mutex_;
   ModelFigures figures_ STI_GUARDED_BY(figures_mutex_);
 

@@ -7,16 +7,19 @@
 #include <string>
 #include <utility>
 
+#include "api/head_rules.h"
 #include "api/shard_memory.h"
 #include "base/remedy.h"
 #include "base/thread_pool.h"
 #include "io/container_file.h"
 #include "model/head.h"
 #include "model/transformer.h"
+#include "score/nearest.h"
 #include "text/model_tokenizer.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
 #include "types/cascade.h"
+#include "types/label_vectors.h"
 #include "types/score.h"
 
 namespace sti {
@@ -45,46 +48,6 @@ std::vector<float> TokenProbabilities(const Answer& answer, uint32_t labels) {
   std::vector<float> rows = answer.run.values;
   Softmax(rows.data(), static_cast<uint32_t>(rows.size() / labels), labels);
   return rows;
-}
-
-/// Returns whether inputs of a plan are computed by several submodels or at several bits.
-bool MixesVectors(const Plan& plan) {
-  const auto is_another = [&](const PlanCore& variant) {
-    return variant.layers != plan.layers || variant.slices != plan.slices ||
-           variant.bits != plan.bits;
-  };
-  return plan.cascade || plan.fallback || !plan.turns.empty() ||
-         std::ranges::any_of(plan.variants, is_another);
-}
-
-/// Returns kUsage if a plan of a model that embeds would give vectors that do not compare.
-Status CheckComparable(const Plan& plan, const ModelInfo& info) {
-  if (!info.embeds() || !MixesVectors(plan)) return {};
-  return UsageError(
-             "the plan has a cascade, a fallback, turns or other bits for other inputs, which are "
-             "for labels, and the model embeds")
-      .Fix(Remedy::kPlanAgain);
-}
-
-/// Returns kUsage if a plan has a cascade, whose levels are sure of one label, and the model gives
-/// none.
-Status CheckCascade(const Plan& plan, const ModelInfo& info) {
-  if (!info.labels_tokens() || (!plan.cascade && plan.turns.empty())) return {};
-  return UsageError(
-             "the plan has a cascade or turns, which are for labels of texts, and the model labels "
-             "tokens")
-      .Fix(Remedy::kPlanAgain);
-}
-
-/// Returns kUsage if the options ask of a model what its head does not give.
-Status CheckHead(const SessionOptions& options, const ModelInfo& info) {
-  if (info.labels_tokens() && !options.prefix.empty())
-    return UsageError("a model that labels the tokens of a text takes no words in front of it");
-  if (!options.dimensions) return {};
-  if (!info.embeds()) return UsageError("a model that gives labels has no dimensions to choose");
-  if (*options.dimensions >= 1 && *options.dimensions <= info.head_values()) return {};
-  return UsageError("the model's embeddings have " + std::to_string(info.head_values()) +
-                    " dimensions, of which at least 1 is taken");
 }
 
 /// Counts the bytes of a first text without the prefix in front of it.
@@ -135,6 +98,7 @@ Session::Session(const SessionOptions& options)
       threshold_(options.threshold),
       aggregation_(options.aggregation),
       cascade_seed_(options.cascade_seed),
+      label_vectors_(options.label_vectors),
       notices_(options.notices) {}
 
 std::vector<float> Answer::logits() const {
@@ -161,9 +125,13 @@ Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
 
 Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& options) {
   const ModelInfo& model = file.index().info;
-  STI_RETURN_IF_ERROR(CheckHead(options, model));
-  STI_RETURN_IF_ERROR(CheckComparable(plan, model));
-  STI_RETURN_IF_ERROR(CheckCascade(plan, model));
+  STI_RETURN_IF_ERROR(CheckOptionsForHead(options, model));
+  STI_RETURN_IF_ERROR(CheckPlanForHead(plan, model));
+  if (label_vectors_) {
+    STI_RETURN_IF_ERROR(
+        CheckLabelVectors(*label_vectors_, file.index(), plan, prefix_, dimensions_));
+    answers_ = ClassifierOf(model, *label_vectors_);
+  }
   const std::string name = file.name();
   if (model.labels_tokens()) {
     auto tags = TagScheme::Of(model.labels);
@@ -190,11 +158,13 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
   if (options.own_bytes) {
     STI_RETURN_IF_ERROR(make_tokenizer(file.index()));
     const uint32_t threads = options.cores != nullptr ? options.cores->threads() : options.threads;
-    memory_ = std::make_unique<OwnMemory>(OwnMemory{.bytes = *options.own_bytes,
-                                                    .planned_for = options.planned_for_bytes,
-                                                    .tokenizer_bytes = tokenizer_->memory_bytes(),
-                                                    .threads = threads,
-                                                    .arithmetic = pipeline.arithmetic});
+    const uint64_t vector_bytes = label_vectors_ ? BytesOf(*label_vectors_) : 0;
+    memory_ = std::make_unique<OwnMemory>(
+        OwnMemory{.bytes = *options.own_bytes,
+                  .planned_for = options.planned_for_bytes,
+                  .tokenizer_bytes = tokenizer_->memory_bytes() + vector_bytes,
+                  .threads = threads,
+                  .arithmetic = pipeline.arithmetic});
     STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(file.index(), plan, *memory_));
   }
   STI_ASSIGN_OR_RETURN(pipeline_, Pipeline::Create(std::move(file), std::move(plan), pipeline));
@@ -244,7 +214,27 @@ const ModelInfo& Session::info() const { return status().file->index().info; }
 uint64_t Session::memory_bytes() const {
   const PipelineStatus& held = status();
   return tokenizer_bytes() + held.resident_bytes + held.working_bytes + held.preload_bytes +
-         held.staging_bytes;
+         held.staging_bytes + (label_vectors_ ? BytesOf(*label_vectors_) : 0);
+}
+
+const std::string& Session::prefix() const {
+  return label_vectors_ ? label_vectors_->prefix : prefix_;
+}
+
+uint32_t Session::dimensions() const {
+  return label_vectors_ ? label_vectors_->dimensions : dimensions_.value_or(info().head_values());
+}
+
+Status Session::AnswerBy(std::shared_ptr<const LabelVectors> vectors) {
+  if (vectors) {
+    const ContainerIndex& index = status().file->index();
+    STI_RETURN_IF_ERROR(CheckLabelVectors(*vectors, index, plan(), prefix_, dimensions_));
+    answers_ = ClassifierOf(index.info, *vectors);
+  } else {
+    answers_.reset();
+  }
+  label_vectors_ = std::move(vectors);
+  return {};
 }
 
 std::optional<uint64_t> Session::own_bytes() const {
@@ -268,9 +258,9 @@ Result<Encoding> Session::Encode(std::string_view text,
     tokenizer_->MarkContinuations(text, &encoding);
     return encoding;
   }
-  if (prefix_.empty()) return tokenizer_->Encode(text, pair, status().max_length);
-  Encoding encoding = tokenizer_->Encode(prefix_ + std::string(text), pair, status().max_length);
-  LeavePrefixOut(prefix_.size(), &encoding);
+  if (prefix().empty()) return tokenizer_->Encode(text, pair, status().max_length);
+  Encoding encoding = tokenizer_->Encode(prefix() + std::string(text), pair, status().max_length);
+  LeavePrefixOut(prefix().size(), &encoding);
   return encoding;
 }
 
@@ -279,17 +269,9 @@ Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* a
   taken = std::exchange(cold_start_, std::nullopt).value_or(taken);
   if (info().labels_tokens()) STI_RETURN_IF_ERROR(Check(encoding));
   STI_RETURN_IF_ERROR(Run(encoding, taken, answer));
-  switch (info().head.output) {
-    case HeadOutput::kLabels:
-      Score(answer);
-      break;
-    case HeadOutput::kEmbedding:
-      Embed(answer);
-      break;
-    case HeadOutput::kTokenLabels:
-      FindSpans(encoding, answer);
-      break;
-  }
+  if (info().embeds()) STI_RETURN_IF_ERROR(Embed(answer));
+  if (info().labels_tokens()) FindSpans(encoding, answer);
+  if (answer_info().has_labels()) Score(answer);
   answer->tokens = static_cast<uint32_t>(encoding.ids.size());
   answer->truncated = encoding.truncated;
   answer->turn = ++turn_;
@@ -329,16 +311,35 @@ void Session::Score(Answer* answer) const {
   auto& said = ContentAs<LabelScores>(answer);
   said.scores = answer->ranking();
   said.label = ArgMax(said.scores);
-  if (!answer->is_together()) Probabilities(info().problem, said.scores);
-  if (info().problem == Problem::kMultiLabel) said.labels = LabelsAbove(said.scores);
+  const Problem problem = answer_info().problem;
+  if (!answer->is_together()) Probabilities(problem, said.scores);
+  if (problem == Problem::kMultiLabel) said.labels = LabelsAbove(said.scores);
 }
 
-void Session::Embed(Answer* answer) const {
-  auto& said = ContentAs<Embedding>(answer);
-  said.values = answer->run.values;
-  if (!dimensions_ || *dimensions_ == said.values.size()) return;
-  said.values.resize(*dimensions_);
-  if (info().head.unit_length) MakeUnitLength(said.values);
+Status Session::FinishEmbedding(bool is_compared, std::vector<float>* values) const {
+  const bool unit_length = info().head.unit_length;
+  if (dimensions() < values->size()) {
+    values->resize(dimensions());
+    if (unit_length) MakeUnitLength(*values);
+  }
+  return is_compared || unit_length ? CheckDirection(*values) : Status();
+}
+
+Status Session::Embed(Answer* answer) const {
+  std::vector<float>& values = answer->run.values;
+  STI_RETURN_IF_ERROR(FinishEmbedding(label_vectors_ != nullptr, &values));
+  auto& embedding = ContentAs<Embedding>(answer).values;
+  embedding = values;
+  if (label_vectors_) NearestLogits(*label_vectors_, embedding, &values);
+  return {};
+}
+
+Status Session::EmbedExample(const Encoding& encoding, RunResult* run) {
+  cold_start_.reset();
+  RunTerms terms;
+  terms.taken = Clock::now();
+  STI_RETURN_IF_ERROR(RunTokens(*pipeline_, encoding.ids, encoding.types, terms, run));
+  return FinishEmbedding(true, &run->values);
 }
 
 void Session::FindSpans(const Encoding& encoding, Answer* answer) const {
@@ -379,8 +380,11 @@ Status Session::EndEngagement() {
 
 Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
   STI_RETURN_IF_ERROR(CheckLate(late_, plan));
-  STI_RETURN_IF_ERROR(CheckComparable(plan, info()));
-  STI_RETURN_IF_ERROR(CheckCascade(plan, info()));
+  STI_RETURN_IF_ERROR(CheckPlanForHead(plan, info()));
+  if (label_vectors_) {
+    STI_RETURN_IF_ERROR(
+        CheckLabelVectors(*label_vectors_, status().file->index(), plan, prefix_, dimensions_));
+  }
   std::optional<uint64_t> staging_bytes;
   if (memory_) {
     OwnMemory memory = *memory_;

@@ -35,6 +35,7 @@ class ContainerFile;
 class Tokenizer;
 class Vocabulary;
 struct Encoding;
+struct LabelVectors;
 struct OwnMemory;
 
 /// The fate of an input whose reads or layers are late.
@@ -78,6 +79,8 @@ struct SessionOptions {
   /// How many of an embedding's numbers count, the first ones. They are made of unit length again
   /// if the whole is: for models that were trained so (Matryoshka). Nothing: all count.
   std::optional<uint32_t> dimensions;
+  /// The vectors that a model that embeds answers by (Session::AnswerBy); null: it embeds.
+  std::shared_ptr<const LabelVectors> label_vectors;
   /// The least score that a label of a multi-label model needs.
   double threshold = 0.5;
   /// The way in which a model that labels tokens makes spans of them.
@@ -95,9 +98,9 @@ struct SessionOptions {
   NoticeSink notices;
 };
 
-/// Holds what a head that gives labels says of an input. Of a cascade the scores are the softmax of
-/// the logits of the level that answered, at no temperature, but where it counts together with the
-/// level before it the probabilities of both.
+/// Holds what a head that gives labels says of an input, or label vectors say of its embedding. Of
+/// a cascade the scores are the softmax of the logits of the level that answered, at no
+/// temperature, but where it counts together with the level before it the probabilities of both.
 struct LabelScores {
   std::vector<float> scores;  ///< [labels] probabilities
   uint32_t label = 0;         ///< the most probable
@@ -120,7 +123,7 @@ struct TextSpans {
 /// run, its plan and its labels.
 struct Answer {
   RunResult run;
-  std::variant<LabelScores, Embedding, TextSpans> content;  ///< as the model's head has it
+  std::variant<LabelScores, Embedding, TextSpans> content;  ///< as Session::answer_info has it
   const PlanCore* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
   std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
   uint32_t tokens = 0;
@@ -193,6 +196,16 @@ class Session {
   /// Counts an input that could not be used as a turn.
   void SkipTurn() { ++turn_; }
 
+  /// Lets a model that embeds answer with labels from now on, those of the nearest vectors; null:
+  /// with embeddings again. Prefix and dimensions are then those of the vectors. The run's values
+  /// are logits then (score/nearest.h). kForeign for vectors of another model, plan, prefix or
+  /// dimensions, which change nothing. Their memory is not of `own_bytes`, unless the session was
+  /// opened with them.
+  [[nodiscard]] Status AnswerBy(std::shared_ptr<const LabelVectors> vectors);
+  /// Embeds one input, as an example of a label and no turn: at the planned bits, however late
+  /// reads are. The embedding is `run->values`. Errors are those of Ask.
+  [[nodiscard]] Status EmbedExample(const Encoding& encoding, RunResult* run);
+
   /// Waits for reads in flight, as closing does. It fails only if it is interrupted.
   [[nodiscard]] Status FinishReads() { return pipeline_->FinishReads(); }
   /// Returns whether no read is in flight: closing waits for nothing.
@@ -241,13 +254,20 @@ class Session {
   [[nodiscard]] DriftWatch& drift() { return pipeline_->drift(); }
   [[nodiscard]] const DriftWatch& drift() const { return pipeline_->drift(); }
   [[nodiscard]] const ModelInfo& info() const;
+  /// Returns the model as its answers are: info(), or a classifier of the label vectors' labels.
+  [[nodiscard]] const ModelInfo& answer_info() const { return answers_ ? *answers_ : info(); }
+  /// Returns the words in front of each text.
+  [[nodiscard]] const std::string& prefix() const;
+  /// Returns how many numbers of an embedding count.
+  [[nodiscard]] uint32_t dimensions() const;
 
  private:
   explicit Session(const SessionOptions& options);
   [[nodiscard]] Status Start(ContainerFile& file, Plan plan, const SessionOptions& options);
   [[nodiscard]] Status Run(const Encoding& encoding, Clock::time_point taken, Answer* answer);
   void Score(Answer* answer) const;
-  void Embed(Answer* answer) const;
+  [[nodiscard]] Status FinishEmbedding(bool is_compared, std::vector<float>* values) const;
+  [[nodiscard]] Status Embed(Answer* answer) const;
   void FindSpans(const Encoding& encoding, Answer* answer) const;
   [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
   void TellDifferences() const;
@@ -260,6 +280,8 @@ class Session {
   Aggregation aggregation_;
   std::optional<TagScheme> tags_;  ///< of a model that labels tokens
   uint64_t cascade_seed_;
+  std::shared_ptr<const LabelVectors> label_vectors_;
+  std::optional<ModelInfo> answers_;  ///< of a model with label vectors
   NoticeSink notices_;
   std::optional<Clock::time_point> cold_start_;  ///< where a cold start's latency begins
   uint64_t turn_ = 0;

@@ -18,7 +18,7 @@ namespace sti {
 struct OwnMemory {
   uint64_t bytes = 0;            ///< all that the model may take
   uint64_t planned_for = 0;      ///< all that a process may take, if the plan was made for it
-  uint64_t tokenizer_bytes = 0;  ///< taken by the tokenizer, which exists already
+  uint64_t tokenizer_bytes = 0;  ///< taken by the tokenizer and label vectors, which exist already
   uint32_t threads = 1;
   Arithmetic arithmetic = {};
 };

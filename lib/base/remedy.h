@@ -59,6 +59,7 @@ enum class Remedy : uint8_t {
   kMeasureCascades,          ///< an importance lacks cascades
   kProfileForModel,          ///< a profile is for another model
   kImportanceForModel,       ///< an importance is for another model
+  kEmbedExamples,            ///< label vectors are of another model or plan: embed here
 
   // A request to the planner. `value` is what the verb takes, with fields by their names in
   // PlanRequest: "turns and wake_us", "target_us, or preload_bytes to 4096 bytes".

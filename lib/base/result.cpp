@@ -48,6 +48,8 @@ const char* NameOf(Source source) {
       return "profile";
     case Source::kImportance:
       return "importance";
+    case Source::kExamples:
+      return "examples";
     case Source::kInput:
       return "input";
     case Source::kNone:

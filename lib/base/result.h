@@ -35,7 +35,7 @@ constexpr bool BlamesData(ErrorKind kind) {
 }
 
 /// Which of the caller's inputs an error is about, where the library was not told a file's name.
-enum class Source : uint8_t { kNone, kModel, kPlan, kProfile, kImportance, kInput };
+enum class Source : uint8_t { kNone, kModel, kPlan, kProfile, kImportance, kExamples, kInput };
 
 /// A remedy names what would help; base/remedy.h lists the values. 0 is none.
 enum class Remedy : uint8_t;

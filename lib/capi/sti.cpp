@@ -161,9 +161,11 @@ Status Give(Model& model, int32_t kind, std::span<const uint8_t> bytes) {
       return Take<Importance>(
           ParseImportance(bytes, ""), Source::kImportance,
           [&](Importance importance) { return model.GiveImportance(std::move(importance)); });
+    case STI_EXAMPLES:
+      return model.GiveExamples({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     default:
       return UsageError("there is no kind " + std::to_string(kind) +
-                        "; it is STI_PLAN, STI_PROFILE or STI_IMPORTANCE");
+                        "; it is STI_PLAN, STI_PROFILE, STI_IMPORTANCE or STI_EXAMPLES");
   }
 }
 
@@ -221,7 +223,7 @@ double FigureOf(Model& model, int32_t figure) {
   const ModelFigures figures = model.figures();
   switch (figure) {
     case STI_LABELS:
-      return static_cast<double>(model.info().labels.size());
+      return model.info().labels_tokens() ? model.info().shape.labels : model.labels().count();
     case STI_OWN_BYTES:
       return static_cast<double>(figures.memory_bytes);
     case STI_PRELOADED_BYTES:
@@ -237,7 +239,7 @@ double FigureOf(Model& model, int32_t figure) {
     case STI_LONGEST:
       return model.info().max_length();
     case STI_DIMENSIONS:
-      return model.info().embeds() ? model.info().head_values() : 0;
+      return model.info().embeds() && model.labels().count() == 0 ? model.info().head_values() : 0;
     case STI_TOKEN_LABELS:
       return model.info().labels_tokens() ? 1 : 0;
     default:
@@ -323,7 +325,8 @@ void sti_close(sti_model* model) { Free(model); }
 sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size,
                   sti_error* error) {
   return OnModel(model, error, [&](Model& on) -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(bytes != nullptr, "bytes"));
+    const bool takes_back = kind == STI_EXAMPLES && size == 0;
+    STI_RETURN_IF_ERROR(CheckGiven(bytes != nullptr || takes_back, "bytes"));
     return Give(on, kind, {static_cast<const uint8_t*>(bytes), size});
   });
 }
@@ -440,9 +443,7 @@ uint32_t sti_spans(sti_model* model, sti_span* spans, uint32_t room) {
 
 const char* sti_name(sti_model* model, int32_t label) {
   return Value<const char*>(model, nullptr, [&]() -> const char* {
-    const std::vector<std::string>& names = model->model->names();
-    const auto at = static_cast<uint32_t>(label);
-    return at < names.size() ? names[at].c_str() : nullptr;
+    return model->model->labels().Of(static_cast<uint32_t>(label));
   });
 }
 

@@ -69,7 +69,7 @@ typedef int32_t sti_code;
 /* An error, in memory of the caller. Its size never changes. */
 typedef struct sti_error {
   sti_code code;
-  int32_t about;  /* STI_PLAN, STI_PROFILE or STI_IMPORTANCE: which of them is at fault; or 0 */
+  int32_t about;  /* STI_PLAN and the like: which of what was given is at fault; or 0 */
   char text[504]; /* UTF-8 without control characters, cut to fit, with a 0 behind it */
 } sti_error;
 
@@ -127,11 +127,17 @@ void sti_close(sti_model* model);
 #define STI_PLAN 1
 #define STI_PROFILE 2
 #define STI_IMPORTANCE 3
+#define STI_EXAMPLES 4
 
 /* Gives the model a file's content in either of its spellings, which is copied. STI_PLAN: the model
  * goes on under it at once; one that does not fit, cannot be loaded or is cancelled leaves the old
  * one in force, with its guarantee.
- * STI_PROFILE and STI_IMPORTANCE: sti_plan makes plans from them. */
+ * STI_PROFILE and STI_IMPORTANCE: sti_plan makes plans from them.
+ * STI_EXAMPLES, for a model that embeds: it gives the label whose examples are nearest to a text
+ * from now on, instead of its embedding. The content is what sti-run --keep wrote, or a data set
+ * with a label for each text, which is embedded now, a run an example. They are of the plan in
+ * force: STI_FOREIGN for a plan of other layers, slices or bits, until the examples are taken back
+ * by a `size` of 0. */
 sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size, sti_error* error);
 
 /* Measures this device with this model, which is best done once, and plans by that from now on.
@@ -231,7 +237,7 @@ double sti_score(sti_model* model, int32_t label);
 
 /* Copies the embedding of this thread's last answer to `values`, which has room for `room` numbers,
  * if they are enough. Returns how many numbers it has: STI_DIMENSIONS; 0 if there is no answer, or
- * the model gives labels. `values` may be NULL where `room` is 0. */
+ * it has labels. `values` may be NULL where `room` is 0. */
 uint32_t sti_vector(sti_model* model, float* values, uint32_t room);
 
 /* A stretch of the text that a model which labels tokens names. */
@@ -248,7 +254,8 @@ typedef struct sti_span {
 uint32_t sti_spans(sti_model* model, sti_span* spans, uint32_t room);
 
 /* Returns the name of a label, or of a span, UTF-8 without control characters, valid until the
- * model is closed; NULL if there is none with this number. */
+ * model is closed; NULL if there is none with this number. With examples the labels are those given
+ * last. */
 const char* sti_name(sti_model* model, int32_t label);
 
 /* Figures of this thread's last answer: NaN if there is none. */

@@ -46,6 +46,7 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kMeasureCascades, "give an importance with cascades"},
     {Remedy::kProfileForModel, "measure with this model"},
     {Remedy::kImportanceForModel, "measure the importance of this model"},
+    {Remedy::kEmbedExamples, "embed the examples with this model and plan"},
     {Remedy::kGiveInRequest, "set {}"},
     {Remedy::kDropFromRequest, "do not set {}"},
     {Remedy::kRaiseInRequest, "raise {}"},
@@ -80,6 +81,8 @@ int32_t KindOf(Source source) {
       return STI_PROFILE;
     case Source::kImportance:
       return STI_IMPORTANCE;
+    case Source::kExamples:
+      return STI_EXAMPLES;
     case Source::kNone:
     case Source::kModel:
     case Source::kInput:

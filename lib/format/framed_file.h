@@ -1,5 +1,5 @@
-// The frame around the small binary files: importance and its parts, profile and plan
-// (spec/frame.md).
+// The frame around the small binary files: importance and its parts, profile, plan and label
+// vectors (spec/frame.md).
 //
 //   offset size
 //        0    8  magic, which also tells the files apart
@@ -32,6 +32,7 @@ inline constexpr std::string_view kImportanceMagic{"STIIMPO\0", 8};
 inline constexpr std::string_view kImportancePartMagic{"STIPART\0", 8};
 inline constexpr std::string_view kProfileMagic{"STIPROF\0", 8};
 inline constexpr std::string_view kPlanMagic{"STIPLAN\0", 8};
+inline constexpr std::string_view kLabelVectorsMagic{"STINEAR\0", 8};
 
 /// Returns the payload with its frame around it.
 std::vector<uint8_t> WrapFrame(std::string_view magic, std::span<const uint8_t> payload);

@@ -102,6 +102,12 @@ void MakeUnitLength(std::span<float> vector) {
   for (float& value : vector) value = static_cast<float>(double{value} / length);
 }
 
+Status CheckDirection(std::span<const float> vector) {
+  const bool is_zero = std::ranges::all_of(vector, [](float value) { return value == 0; });
+  if (!is_zero) return {};
+  return DataError("its embedding is all zeros, which has no direction").In(Source::kInput);
+}
+
 void EmbedSequences(const HeadTraits& traits, const Batch& batch, const float* hidden, uint32_t d,
                     float* embeddings) {
   for (uint32_t s = 0; s < batch.sequences(); ++s) {

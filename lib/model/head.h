@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "base/thread_pool.h"
 #include "model/batch.h"
 #include "model/layer_parameters.h"
@@ -46,6 +47,9 @@ void ClassifyTokens(const ModelShape& shape, const HeadParameters& parameters, u
 
 /// Divides a vector by its length, unless that is 0. Pure.
 void MakeUnitLength(std::span<float> vector);
+
+/// Returns a DataError, the input's own, for a vector of zeros alone, which has no direction. Pure.
+Status CheckDirection(std::span<const float> vector);
 
 /// Goes from `hidden` [rows, d], those that the traits want of a batch, to `embeddings` [sequences,
 /// d]. A vector of zeros stays one, as it has no length to be divided by. Pure.

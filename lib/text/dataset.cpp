@@ -24,8 +24,8 @@ class Reader {
   Reader(const std::string& name, const DatasetRequest& request)
       : name_(name), request_(request), labels_(request.labels, request.problem) {}
 
-  Status ReadTable(std::string_view content);
-  Status ReadJsonLines(std::string_view content);
+  /// Reads all of a file. `finder` takes its labels; null: they are the request's.
+  Status ReadAll(std::string_view content, LabelFinder* finder);
 
   Result<std::vector<Example>> Finish() {
     if (!examples_.empty()) return std::move(examples_);
@@ -44,11 +44,14 @@ class Reader {
   Result<Columns> ColumnsOf(const Row& first, std::vector<std::string>* names) const;
   Status CheckUnread(const Row& row, const std::vector<std::string>& names, const Columns& columns,
                      uint64_t line) const;
+  Status ReadTable(std::string_view content);
+  Status ReadJsonLines(std::string_view content);
   Status Add(Row& row, const Columns& columns);
 
   const std::string& name_;
   const DatasetRequest& request_;
   LabelReader labels_;
+  LabelFinder* finder_ = nullptr;
   std::vector<Example> examples_;
 };
 
@@ -89,13 +92,15 @@ Status Reader::Add(Row& row, const Columns& columns) {
     text = row.cells[*index].text;
   }
   if (!columns.label) return {};
+  const Cell& label = row.cells[*columns.label];
   if (request_.scores) {
-    auto score = ScoreOf(row.cells[*columns.label]);
+    auto score = ScoreOf(label);
     if (!score.ok()) return Located(score.error(), row.line);
     example.score = *score;
     return {};
   }
-  Status labelled = labels_.Read(row.cells[*columns.label], &example);
+  Status labelled =
+      finder_ != nullptr ? finder_->Read(label, &example) : labels_.Read(label, &example);
   if (labelled.ok()) return {};
   if (request_.labels_required) return Located(labelled.error(), row.line);
   // One that cannot be used is as good as none: the data may be of another task.
@@ -146,6 +151,25 @@ Status Reader::ReadJsonLines(std::string_view content) {
   }
 }
 
+Status Reader::ReadAll(std::string_view content, LabelFinder* finder) {
+  finder_ = finder;
+  STI_RETURN_IF_ERROR(CheckColumnChoice(request_.columns));
+  content = WithoutByteOrderMark(content);
+  STI_RETURN_IF_ERROR(CheckIsText(content, name_));
+  const size_t first = content.find_first_not_of(" \t\r\n");
+  const bool braced = first != std::string_view::npos && content[first] == '{';
+  const bool listed = first != std::string_view::npos && content[first] == '[';
+  // A table without a header may begin with a text in brackets or braces.
+  const bool numbered = request_.columns.numbered();
+  const bool json = (braced || listed) && !numbered;
+  if (braced && numbered &&
+      IsJsonObject(content.substr(first, content.find('\n', first) - first))) {
+    return DataError("JSON Lines has keys and no numbered columns; give the keys").At(name_);
+  }
+  WarnOfOtherEncodings(content, name_, request_.log);
+  return json ? ReadJsonLines(content) : ReadTable(content);
+}
+
 }  // namespace
 
 bool ColumnChoice::numbered() const { return IsNumber(text); }
@@ -168,23 +192,21 @@ Status CheckColumnChoice(const ColumnChoice& chosen) {
 
 Result<std::vector<Example>> ParseDataset(std::string_view content, const std::string& name,
                                           const DatasetRequest& request) {
-  STI_RETURN_IF_ERROR(CheckColumnChoice(request.columns));
-  content = WithoutByteOrderMark(content);
-  STI_RETURN_IF_ERROR(CheckIsText(content, name));
   Reader reader(name, request);
-  const size_t first = content.find_first_not_of(" \t\r\n");
-  const bool braced = first != std::string_view::npos && content[first] == '{';
-  const bool listed = first != std::string_view::npos && content[first] == '[';
-  // A table without a header may begin with a text in brackets or braces.
-  const bool numbered = request.columns.numbered();
-  const bool json = (braced || listed) && !numbered;
-  if (braced && numbered &&
-      IsJsonObject(content.substr(first, content.find('\n', first) - first))) {
-    return DataError("JSON Lines has keys and no numbered columns; give the keys").At(name);
-  }
-  WarnOfOtherEncodings(content, name, request.log);
-  STI_RETURN_IF_ERROR(json ? reader.ReadJsonLines(content) : reader.ReadTable(content));
+  STI_RETURN_IF_ERROR(reader.ReadAll(content, nullptr));
   return reader.Finish();
+}
+
+Result<LabelledRows> ParseLabelledRows(std::string_view content, const std::string& name,
+                                       const ColumnChoice& columns, const LogSink& log) {
+  const DatasetRequest request{.columns = columns, .log = log};
+  Reader reader(name, request);
+  LabelFinder finder;
+  STI_RETURN_IF_ERROR(reader.ReadAll(content, &finder));
+  LabelledRows rows;
+  STI_ASSIGN_OR_RETURN(rows.examples, reader.Finish());
+  rows.labels = finder.Finish(rows.examples);
+  return rows;
 }
 
 Digest DigestOfRows(std::span<const Example> examples, std::span<const std::string> labels) {

@@ -83,6 +83,18 @@ struct DatasetRequest {
 Result<std::vector<Example>> ParseDataset(std::string_view content, const std::string& name,
                                           const DatasetRequest& request);
 
+/// Labelled rows, and the labels that they have.
+struct LabelledRows {
+  std::vector<std::string> labels;  ///< names, ascending by their bytes
+  std::vector<Example> examples;    ///< each with a label, by its index in `labels`
+};
+
+/// Reads a data file as ParseDataset does, for a task whose labels are those that occur in it: a
+/// label's name is what stands there, a number too. DataError also for a name that is not printable
+/// or has a blank at an end, and for more than 65536 names.
+Result<LabelledRows> ParseLabelledRows(std::string_view content, const std::string& name,
+                                       const ColumnChoice& columns, const LogSink& log);
+
 /// Returns the digest of the texts, pairs and labels or scores of the examples, in their order;
 /// `labels` are the model's. Models that differ, but know the labels by the same names, have it in
 /// common.

@@ -1,6 +1,6 @@
-// The most that files may hold, as `spec/container.md, "Limits"`, spec/plan.md, spec/profile.md
-// and, for texts, spec/frame.md say. Whoever reads or writes a file, and whoever makes what goes
-// into one, takes the numbers from here.
+// The most that files may hold, as `spec/container.md, "Limits"`, spec/plan.md, spec/profile.md,
+// spec/label-vectors.md and, for texts, spec/frame.md say. Whoever reads or writes a file, and
+// whoever makes what goes into one, takes the numbers from here.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,9 @@ inline constexpr size_t kMaxShortTextBytes = 64;  ///< where the next two are no
 inline constexpr size_t kMaxMachineTextBytes = 1024;
 /// Every other of the 8192 processors that Linux knows fits.
 inline constexpr size_t kMaxCoresTextBytes = 32768;
+
+/// Label vectors: words in front of texts, UTF-8.
+inline constexpr size_t kMaxPrefixBytes = 4096;
 
 /// Microseconds that plans and requests may hold: thirty years.
 inline constexpr double kMaxTimeUs = 1e15;

@@ -40,6 +40,20 @@ std::optional<double> PlanCascade::MedianPathUs() const {
   return std::nullopt;
 }
 
+Digest SubmodelDigest(const PlanCore& plan) {
+  Digester digester;
+  digester.AddNumber(plan.layers.size());
+  digester.AddNumber(plan.width);
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    digester.AddNumber(plan.layers[k]);
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      digester.AddNumber(plan.slices.At(k, i));
+      digester.AddNumber(plan.bits.At(k, i));
+    }
+  }
+  return digester.Finish();
+}
+
 uint64_t StreamedBytes(const PlanCore& plan, uint64_t row_bytes) {
   const uint64_t held = plan.preload_bytes - std::min(plan.preload_bytes, row_bytes);
   return plan.parameter_bytes - std::min(plan.parameter_bytes, held);

@@ -176,6 +176,10 @@ inline Submodel SubmodelOf(const PlanCore& plan) {
   return {static_cast<uint32_t>(plan.layers.size()), plan.width};
 }
 
+/// Returns a digest of what a plan computes: its layers, with the slices and the bits of each.
+/// Embeddings of a model compare exactly where it is the same, whatever is preloaded.
+Digest SubmodelDigest(const PlanCore& plan);
+
 /// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.
 void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, PlanCore* plan);
 

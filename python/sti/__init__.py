@@ -14,6 +14,7 @@ model take turns, and each thread reads the answer of its own last run. What fai
 
 import bisect
 import ctypes
+import math
 import os
 from typing import (Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple,
                     TypeVar, Union)
@@ -191,7 +192,10 @@ class Model(_Owner):
         _check(function, self._handle, *arguments, reads=self._reads)
 
     def give(self, kind: Kind, content: bytes) -> None:
-        """Gives the model a plan, under which it goes on, a profile or an importance."""
+        """Gives the model a plan, under which it goes on, a profile or an importance.
+
+        Examples let a model that embeds give their labels; b"" takes them back.
+        """
         self._call(library.sti_give, kind, content, len(content))
 
     def profile(self, budget_us: int) -> bytes:
@@ -249,7 +253,7 @@ class Model(_Owner):
         """
         if isinstance(texts, (str, bytes)):
             raise TypeError(f"texts are a sequence of str, not one {type(texts).__name__}; pass [text]")
-        dimensions = int(self.stat(Stat.DIMENSIONS))
+        dimensions = self._count(Stat.DIMENSIONS)
         if dimensions == 0:
             raise TypeError("the model gives labels, no vectors; use run or spans")
         vectors = (ctypes.c_float * dimensions * len(texts))()
@@ -274,10 +278,16 @@ class Model(_Owner):
         places = _characters(text, _bytes(text), found)
         return [Span(self._name(span.name), span.score, *place) for span, place in zip(found, places)]
 
+    def _count(self, which: Stat) -> int:
+        figure = self.stat(which)
+        if math.isnan(figure):
+            self.end_turns()  # which says what is wrong with the model
+        return int(figure)
+
     def _check_labels(self) -> None:
         if self.stat(Stat.TOKEN_LABELS) == 1:
             raise TypeError("the model labels tokens, and not texts; use spans")
-        if self.stat(Stat.LABELS) == 0:
+        if self._count(Stat.LABELS) == 0:
             raise TypeError("the model embeds texts, and gives no labels; use embed")
 
     def run_ids(self, ids: Sequence[int]) -> Answer:
@@ -314,7 +324,7 @@ class Model(_Owner):
     @property
     def labels(self) -> List[str]:
         """All labels of the model, by their numbers."""
-        return [self._name(label) for label in range(int(self.stat(Stat.LABELS)))]
+        return [self._name(label) for label in range(self._count(Stat.LABELS))]
 
     def _name(self, label: int) -> str:
         name: bytes = library.sti_name(self._handle, label)

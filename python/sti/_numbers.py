@@ -25,6 +25,7 @@ class Kind(enum.IntEnum):
     PLAN = 1
     PROFILE = 2
     IMPORTANCE = 3
+    EXAMPLES = 4
 
 
 class Option(enum.IntEnum):

@@ -98,7 +98,7 @@ TEST_F(StiTest, NullsAndUnknownNumbersAreUsage) {
       [&](sti_error* e) { return sti_give(nullptr, STI_PLAN, "", 0, e); },
       [&](sti_error* e) { return sti_give(model_, STI_PLAN, nullptr, 0, e); },
       [&](sti_error* e) { return sti_give(model_, 0, "", 0, e); },
-      [&](sti_error* e) { return sti_give(model_, 4, "", 0, e); },
+      [&](sti_error* e) { return sti_give(model_, 5, "", 0, e); },
       [&](sti_error* e) { return sti_profile(nullptr, 0, nullptr, 0, &size, e); },
       [&](sti_error* e) { return sti_profile(model_, 0, nullptr, 0, nullptr, e); },
       [&](sti_error* e) { return sti_profile(model_, 0, nullptr, 0, &size, e); },

@@ -50,6 +50,8 @@ WARM = "--cascade takes no {b}: it answers one warm input after another; drop on
 FALLBACK = ("--guarantee takes no {b}: its fallback stays in memory from one input to the next, "
             "under one target; drop one")
 GOES_WITH = "{a} goes with {b}; add it, or drop {a}"
+MIXES = ("the plan has a cascade, a fallback, turns or other bits for other inputs, which are for labels, and "
+         "the model embeds; run sti-plan again")
 ROWS = "--eval takes no {b}: its inputs are the rows of a data set; drop one"
 NO_SHARDS = "{a} takes no {b}: it keeps no shards in memory; drop one"
 MEASURE = "model.sti --data dev.tsv -o out.importance"
@@ -57,8 +59,8 @@ MEASURE_DEVICE = "model.sti --budget 20ms -o out.json"
 MEASURING = ("--metric, --submodels, --gains, --quick, --order, --cascade, --levels, --alphas, "
              "--compute, --threads, --part, --resume, --cache-bytes, --text-column, --pair-column, "
              "--label-column")
-OF_ROWS = ("--eval, --text-column, --pair-column, --label-column, --min-accuracy, --max-p99, "
-           "--max-memory, --max-bytes, --max-misses, --baseline, --max-drop")
+GATES = "--min-accuracy, --max-p99, --max-memory, --max-bytes, --max-misses, --baseline, --max-drop"
+OF_ROWS = f"--eval, --text-column, --pair-column, --label-column, {GATES}"
 AT_ONCE = "{a} does all at once; leave out --part, or {a}"
 
 TABLES = {
@@ -353,8 +355,9 @@ TABLES = {
     },
     "sti-run": {
         "contexts": {"json": "--json model.sti",
-                     "several": "-q --json --model intents=model.sti --model plain=plain.sti,"},
-        "words": {"model.sti": "MODEL", "never mind": "TEXT", "play it again": "TEXT"},
+                     "several": "-q --json --model intents=model.sti --model plain=plain.sti,",
+                     "nearest": "-q --json embed.sti --nearest dev.tsv"},
+        "words": {"model.sti": "MODEL", "embed.sti": "ENCODER", "never mind": "TEXT", "play it again": "TEXT"},
         "stdin": "set an alarm\tagain\nnever mind\tplay\n1 2 3\n" + "what is the time " * 20 + "\n",
         # Answers of one model come in order.
         "stdin of --model": "intents\tset an alarm\tagain\nintents\tnever mind\tplay\n"
@@ -391,16 +394,23 @@ TABLES = {
             "--max-drop": Option("--max-drop 0 --baseline all-right.json --eval dev.tsv"),
             **{name: Option(f"{option.choices[0]} --eval dev.tsv")
                for name, option in COLUMNS.items()},
+            "--nearest": Option("--nearest dev.tsv"),
+            "--keep": Option("--keep out.vectors --nearest dev.tsv",
+                             files=lambda files: "out.vectors" in files),
             "TEXT": Option("'never mind' 'play it again'"),
             "--json": Option("--json"), **MESSAGES},
         "refused": [
-            ("--model", "MODEL, TEXT", "{a} takes no MODEL: lines on stdin say which model they are for; "
+            ("--model", "MODEL, ENCODER, TEXT", "{a} takes no MODEL: lines on stdin say which model they are for; "
              "drop one"),
             ("--model", "--plan, --submodel, --bits", "{a} takes no {b}: each model has a plan of "
              "its own, as --model NAME=FILE,PLAN; drop one"),
             ("--model", "--replan, --importance",
              "{a} takes no {b}: it plans anew for one model alone; drop one"),
             ("--model", "--eval", "{a} takes no {b}: it measures one model alone; drop one"),
+            ("--model", "--nearest", "{a} takes no {b}: its examples are for one model alone; drop one"),
+            ("--nearest", "--replan", "--replan is for models that give labels; embed.sti embeds texts"),
+            ("--nearest", "--plan model.plan, --plan chance.json", MIXES),
+            ("--nearest", "MODEL", "--nearest is for models that embed texts; model.sti gives labels"),
             ("--model", "--trace",
              "{a} takes no {b}: it shows the lanes of one model alone; drop one"),
             ("--plan", "--submodel, --bits",
@@ -419,9 +429,10 @@ TABLES = {
             ("--ids", "--pairs", "{a} and {b} do not go together"),
             ],
         "needs": [
-            ("--seed", "--plan, --model", GOES_WITH),
+            ("--seed", "--plan, --model", GOES_WITH), ("--keep", "--nearest", GOES_WITH),
             ("--importance", "--replan", GOES_WITH), ("--replan", "--plan", GOES_WITH),
-            (OF_ROWS.removeprefix("--eval, ").removesuffix(", --max-drop"), "--eval", GOES_WITH),
+            (GATES.removesuffix(", --max-drop"), "--eval", GOES_WITH),
+            ("--text-column, --pair-column, --label-column", "--eval, --nearest", GOES_WITH),
             ("--max-drop", "--baseline", GOES_WITH), ("--top", "--json", GOES_WITH),
             COLUMN_NEEDS],
         "quiet": {**ONLY_WORDS, "--io": "time alone", "--cpus": "time alone",
@@ -436,6 +447,9 @@ TABLES = {
                   "--on-late degrade --max-drop": "labels depend on what is late",
                   "--memory": "memory alone, where it is enough", "--lock-memory": "memory alone",
                   "--idle": "memory alone",
+                  "nearest: --stats": "-q silences what --stats prints",
+                  "nearest: --submodel": "it is the whole model",
+                  "nearest: --min-accuracy": "each row is nearest to itself",
                   "--stats -q": "-q silences what --stats prints",
                   **{f"--turn-gap {option}": "each row is a first turn, as this plan has no other"
                      for option in OF_ROWS.split(", ")}},
@@ -458,6 +472,10 @@ TABLES = {
              lambda r: r.lines is not None and len(r.lines[0]["degraded"]) > 0),
             ("--threshold, --json", "--json multi.sti --threshold 0.01 'never mind'",
              lambda r: r.lines is not None and len(r.lines[0]["labels"]) == 4),
+            ("--nearest, --json", "--json embed.sti --nearest dev.tsv 'never mind'",
+             lambda r: r.lines is not None and r.lines[0].keys() >= {"scores"}),
+            ("--keep, --nearest", "embed.sti --nearest dev.tsv --keep out.vectors 'never mind'",
+             lambda r: "out.vectors" in r.files),
             ("--dimensions, --json", "--json embed.sti --dimensions 4 'never mind'",
              lambda r: r.lines is not None and len(r.lines[0]["embedding"]) == 4),
             ("--format", "embed.sti --format npy 'never mind'", None),

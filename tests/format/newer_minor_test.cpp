@@ -6,6 +6,7 @@
 #include "base/atomic_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
+#include "format/label_vectors_file.h"
 #include "format/next_version/next_version.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
@@ -52,6 +53,16 @@ TEST(NewerMinor, PartOfAnImportance) {
     const auto encoded = EncodeImportancePart(*later);
     EXPECT_EQ(std::string(encoded.begin(), encoded.end()), *content);
   }
+}
+TEST(NewerMinor, LabelVectors) {
+  const auto content =
+      ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/v1.8/tiny.vectors", 1 << 20);
+  ASSERT_TRUE(Succeeded(content));
+  const auto later = ParseLabelVectors(NextVersion(AsBytes(*content)), "tiny.vectors");
+  ASSERT_TRUE(Succeeded(later));
+  const auto encoded = EncodeLabelVectors(*later);
+  ASSERT_TRUE(Succeeded(encoded));
+  EXPECT_EQ(std::string(encoded->begin(), encoded->end()), *content);
 }
 TEST(NewerMinor, Profile) {
   ExpectSameMeaning<DeviceProfile>("v1/tiny.profile", ParseProfile, ProfileToJson);

@@ -4,6 +4,7 @@
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
+#include "format/label_vectors_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "fuzz/codec.h"
@@ -54,6 +55,22 @@ void ImportancePart(Input input) {
   check(input);
   if (input.size() < kFrameHeaderBytes || !IsImportancePart(input)) return;
   check(WrapFrame(kImportancePartMagic, input.subspan(kFrameHeaderBytes)));
+}
+
+// Checks label vectors, which have one spelling, as they are; then with their checksums put right.
+void LabelVectors(Input input) {
+  const auto check = [](Input bytes) {
+    const auto vectors = ParseLabelVectors(bytes, "f");
+    if (!vectors.ok()) return RequireDataError(vectors.error());
+    Require(ProblemOfLabelVectors(*vectors).empty(), "vectors that were read keep all rules");
+    const auto encoded = EncodeLabelVectors(*vectors);
+    Require(encoded.ok(), "and can be written");
+    const auto again = ParseLabelVectors(*encoded, "f");
+    Require(again.ok() && *EncodeLabelVectors(*again) == *encoded, "and mean the same");
+  };
+  check(input);
+  if (input.size() < kFrameHeaderBytes || !IsLabelVectors(input)) return;
+  check(WrapFrame(kLabelVectorsMagic, input.subspan(kFrameHeaderBytes)));
 }
 
 void Profile(Input input) { CheckBoth(kProfileCodec, input); }

@@ -14,6 +14,7 @@ std::span<const Target> Targets() {
       {"index", Index},
       {"importance", Importance},
       {"importance_part", ImportancePart},
+      {"label_vectors", LabelVectors},
       {"profile", Profile},
       {"plan", Plan},
       {"profile_values", ProfileValues},

@@ -20,6 +20,7 @@ void Verify(Input input);      ///< a container as a file, read whole
 void Index(Input input);       ///< edits of a sound container, its checksums right again
 void Importance(Input input);  ///< binary or JSON, as profile and plan
 void ImportancePart(Input input);
+void LabelVectors(Input input);
 void Profile(Input input);
 void Plan(Input input);
 void ProfileValues(Input input);  ///< edits of a sound profile, which is then planned with

@@ -1,12 +1,30 @@
+#include <algorithm>
+
 #include "fuzz/targets.h"
 #include "score/spans.h"
 #include "support/offset_rules.h"
 #include "support/test_tokenizer.h"
 #include "text/dataset.h"
 #include "text/tagged_texts.h"
+#include "types/model_info.h"
 
 namespace sti::fuzz {
 namespace {
+
+// A data set whose labels are those that occur in it.
+void LabelsThatOccur(const std::string& content, const std::string& name,
+                     const ColumnChoice& columns) {
+  const auto rows = ParseLabelledRows(content, name, columns, {});
+  if (!rows.ok()) return RequireDataError(rows.error());
+  std::vector<bool> occurs(rows->labels.size());
+  for (const Example& example : rows->examples) {
+    Require(example.label.has_value() && *example.label < occurs.size(), "every row has a label");
+    occurs[*example.label] = true;
+  }
+  Require(std::ranges::count(occurs, false) == 0, "every label occurs");
+  Require(std::ranges::is_sorted(rows->labels), "labels ascend");
+  Require(ProblemOfLabels(rows->labels).empty(), "labels are such as a model may have");
+}
 
 // The bytes as a data set of a file with this name, its columns found or chosen.
 void Dataset(Input input, const std::string& name) {
@@ -31,6 +49,7 @@ void Dataset(Input input, const std::string& name) {
       }
       Require(bytes <= content.size(), "no byte is read twice");
     }
+    LabelsThatOccur(content, name, columns);
   }
 }
 

@@ -91,6 +91,35 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(self.model.embed([]).shape, (0, 16))
         self.assertEqual(self.model.stat(sti.Stat.DIMENSIONS), 16)
 
+    def test_examples_give_it_labels_until_they_are_taken_back(self):
+        before = self.model.embed(["the movie"]).tobytes()
+        examples = b"text\tlabel\nthe movie\tfilm\nplay it again\tmusic\n"
+        self.model.give(sti.Kind.EXAMPLES, examples)
+        self.assertEqual(self.model.labels, ["film", "music"])
+        answer = self.model.run("the movie")
+        self.assertEqual((answer.label, answer.chosen), ("film", [("film", answer.score)]))
+        self.assertEqual([one.label for one in self.model.run_batch(["play it again"])], ["music"])
+        with self.assertRaisesRegex(TypeError, "gives labels, no vectors; use run"):
+            self.model.embed(["a"])
+        pathlib.Path("examples.tsv").write_bytes(examples)
+        said = subprocess.run(["sti-run", "-q", self.path, "--nearest", "examples.tsv", "--keep", "kept",
+                               "the movie"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(said.split("\t")[:2], ["film", f"{answer.score:.4f}"])
+        self.model.give(sti.Kind.EXAMPLES, pathlib.Path("kept").read_bytes())
+        self.assertEqual(self.model.run("the movie"), answer)
+        with self.assertRaises(sti.Error) as caught:
+            self.model.give(sti.Kind.EXAMPLES, b"text\tlabel\na\tone\n")
+        self.assertEqual((caught.exception.code, caught.exception.about),
+                         (sti.Code.DAMAGED, sti.Kind.EXAMPLES))
+        self.model.give(sti.Kind.EXAMPLES, b"")
+        self.assertEqual(self.model.embed(["the movie"]).tobytes(), before)
+
+    def test_a_closed_model_says_so(self):
+        self.model.close()
+        for call in (lambda: self.model.embed(["a"]), lambda: self.model.run("a"), lambda: self.model.labels):
+            with self.assertRaisesRegex(sti.Error, "model is NULL"):
+                call()
+
     def test_a_model_gives_labels_or_vectors_and_says_which(self):
         for call, said in ((lambda: self.model.run("a"), "gives no labels; use embed"),
                            (lambda: self.model.run_ids([2, 3]), "gives no labels; use embed"),

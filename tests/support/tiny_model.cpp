@@ -185,6 +185,15 @@ Status WriteTinyModel(const std::string& dir, const TinyModelOptions& options) {
   return WriteSafetensors(dir + "/model.safetensors", TinyTensors(options));
 }
 
+Status ZeroLastRows(const std::string& dir, const TinyModelOptions& options) {
+  std::vector<TensorToWrite> tensors = TinyTensors(options);
+  const std::string norm = "layer." + std::to_string(options.layers - 1) + ".output.LayerNorm.";
+  for (TensorToWrite& tensor : tensors) {
+    if (tensor.name.find(norm) != std::string::npos) std::ranges::fill(tensor.bytes, 0);
+  }
+  return WriteSafetensors(dir + "/model.safetensors", tensors);
+}
+
 Status AddSentenceModules(const std::string& dir, const SentenceOptions& options) {
   const auto module = [](const char* index, const char* path, const char* name) {
     return std::string(R"({"idx": )") + index + R"(, "name": ")" + index + R"(", "path": ")" +

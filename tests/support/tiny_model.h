@@ -69,6 +69,10 @@ struct SentenceOptions {
   uint32_t max_length = 12;
 };
 
+/// Gives the last layer of a folder that WriteTinyModel wrote with `options` a norm of zeros, so
+/// that all its rows are zeros, whatever the text.
+Status ZeroLastRows(const std::string& dir, const TinyModelOptions& options = {});
+
 /// Adds modules.json and the files that it names to the folder of a model, which then embeds.
 Status AddSentenceModules(const std::string& dir, const SentenceOptions& options = {});
 

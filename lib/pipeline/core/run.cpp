@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/remedy.h"
+#include "model/head.h"
 #include "network/tensors.h"
 #include "types/finite.h"
 
@@ -25,9 +26,7 @@ Status CheckValues(const ModelInfo& info, std::span<const float> values) {
   if (!info.head.unit_length) return {};
   const uint32_t d = info.head_values();
   for (; !values.empty(); values = values.subspan(d)) {
-    const auto vector = values.first(d);
-    if (std::ranges::all_of(vector, [](float value) { return value == 0; }))
-      return DataError("its embedding is all zeros, which has no direction").In(Source::kInput);
+    STI_RETURN_IF_ERROR(CheckDirection(values.first(d)));
   }
   return {};
 }

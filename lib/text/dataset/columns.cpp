@@ -6,7 +6,9 @@
 #include <initializer_list>
 
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "text/dataset/rows.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -72,7 +74,9 @@ Result<size_t> Find(std::span<const std::string> names, std::string_view name) {
   return static_cast<size_t>(found - names.begin());
 }
 
-Error NoLabel() { return BadColumns("no label; labels are needed here"); }
+constexpr const char* kNoLabelHere = "no label; labels are needed here";
+
+Error NoLabel() { return BadColumns(kNoLabelHere); }
 Error NoScore() { return BadColumns("no score; pairs of texts with scores are needed here"); }
 Error NoPair() { return BadColumns("no second text; pairs of texts with scores are needed here"); }
 
@@ -266,10 +270,39 @@ Status LabelReader::Read(const Cell& cell, Example* example) const {
     }
     return {};
   }
-  if (cell.text.empty()) return DataError("no label; labels are needed here");
+  if (cell.text.empty()) return DataError(kNoLabelHere);
   if (several_) return ReadSet(cell.text, &example->labels.emplace());
   STI_ASSIGN_OR_RETURN(example->label, Find(cell.text));
   return {};
+}
+
+Status LabelFinder::Read(const Cell& cell, Example* example) {
+  const bool is_name = cell.kind == Cell::Kind::kText || cell.kind == Cell::Kind::kNumber;
+  if (!is_name) return DataError("the label is neither a name nor a number");
+  const std::string& name = cell.text;
+  if (name.empty()) return DataError(kNoLabelHere);
+  if (!IsPrintable(name)) {
+    return DataError("the label " + InQuotes(MakePrintable(name)) +
+                     " is not UTF-8 or has a control character");
+  }
+  if (name.front() == ' ' || name.back() == ' ') {
+    return DataError("the label " + InQuotes(name) + " begins or ends with a blank; leave it out");
+  }
+  const auto [found, is_new] = found_.emplace(name, static_cast<uint32_t>(found_.size()));
+  if (is_new && found_.size() > kMaxLabels) return DataError("more than 65536 labels");
+  example->label = found->second;
+  return {};
+}
+
+std::vector<std::string> LabelFinder::Finish(std::span<Example> examples) const {
+  std::vector<std::string> names;
+  std::vector<uint32_t> ids(found_.size());  // by the number of the first row
+  for (const auto& [name, first] : found_) {
+    ids[first] = static_cast<uint32_t>(names.size());
+    names.push_back(name);
+  }
+  for (Example& example : examples) example.label = ids[*example.label];
+  return names;
 }
 
 }  // namespace sti

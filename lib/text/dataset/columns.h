@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -78,6 +80,19 @@ class LabelReader {
   const std::vector<std::string>& labels_;
   bool several_;  // an example may have any number of labels
   std::unordered_map<std::string_view, uint32_t> ids_;
+};
+
+/// Collects the labels of a file whose labels nobody knows before it is read.
+class LabelFinder {
+ public:
+  /// Reads the label in `cell` into `example`, by the number of its first row among those of other
+  /// labels. DataError, whose place the caller adds, as ParseLabelledRows.
+  [[nodiscard]] Status Read(const Cell& cell, Example* example);
+  /// Returns the names, ascending, and gives the examples that were read their numbers among them.
+  std::vector<std::string> Finish(std::span<Example> examples) const;
+
+ private:
+  std::map<std::string, uint32_t, std::less<>> found_;
 };
 
 }  // namespace sti

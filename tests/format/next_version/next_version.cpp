@@ -11,6 +11,7 @@
 #include "format/framed_file.h"
 #include "importance_next_generated.h"
 #include "importance_part_next_generated.h"
+#include "label_vectors_next_generated.h"
 #include "plan_next_generated.h"
 #include "profile_next_generated.h"
 
@@ -121,6 +122,15 @@ Bin NextImportancePart(const Bin& payload) {
   return Finished(builder);
 }
 
+Bin NextLabelVectors(const Bin& payload) {
+  next_label_vectors::LabelVectorsT table;
+  next_label_vectors::GetLabelVectors(payload.data())->UnPackTo(&table);
+  AddUnknown(&table);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(next_label_vectors::LabelVectors::Pack(builder, &table));
+  return Finished(builder);
+}
+
 Bin NextProfile(const Bin& payload) {
   next_profile::ProfileT table;
   next_profile::GetProfile(payload.data())->UnPackTo(&table);
@@ -149,6 +159,7 @@ Bin NextVersion(std::span<const uint8_t> file) {
     Bin (*next)(const Bin&);
   } kinds[] = {{kImportanceMagic, NextImportance},
                {kImportancePartMagic, NextImportancePart},
+               {kLabelVectorsMagic, NextLabelVectors},
                {kProfileMagic, NextProfile},
                {kPlanMagic, NextPlan}};
   for (const auto& kind : kinds) {
