@@ -21,9 +21,10 @@ from typing import (Callable, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 from ._library import LOG, READ_AT, CError, CSpan, library
 from ._numbers import Aggregation, Code, Compute, Kind, Late, Log, Option, Stat
+from ._sentences import SentenceTransformer
 
 __all__ = ["Aggregation", "Answer", "Code", "Compute", "Error", "Host", "Input", "Kind", "Late", "Log",
-           "Model", "Option", "Span", "Stat", "__version__"]
+           "Model", "Option", "SentenceTransformer", "Span", "Stat", "__version__"]
 __version__: str = library.sti_version().decode()
 
 Input = Union[str, Tuple[str, str]]  # a text, or a pair of texts
