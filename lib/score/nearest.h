@@ -14,7 +14,7 @@
 namespace sti {
 
 /// A logit is so many times a cosine. Scores, the softmax of logits, are then about as often right
-/// as they say.
+/// as they say (docs/measured/nearest.md).
 inline constexpr double kLogitsPerCosine = 20;
 
 /// Adds up the embeddings of labelled examples, and makes their vectors. One thread at a time.
