@@ -264,7 +264,11 @@ class Model(_Owner):
             except Error as error:
                 raise Error(error.code, error.line, error.about, number) from error.__cause__
             library.sti_vector(self._handle, vectors[number], dimensions)
-        return memoryview(vectors)
+        view = memoryview(vectors)
+        if not len(texts):
+            return view
+        # ctypes names the order of its bytes, and what has such a name has no tolist().
+        return view.cast("B").cast("f", shape=[len(texts), dimensions])
 
     def spans(self, text: str) -> List[Span]:
         """Returns the stretches of a text that a model which labels tokens names, in their order.

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import threading
 import unittest
@@ -88,6 +89,7 @@ class Embeddings(unittest.TestCase):
         vectors = self.model.embed(texts)
         self.assertEqual((vectors.shape, vectors.itemsize), ((3, 16), 4))
         self.assertEqual(vectors.tobytes(), bare)
+        self.assertEqual(vectors.tolist(), [list(row) for row in struct.iter_unpack("16f", bare)])
         self.assertEqual(self.model.embed([]).shape, (0, 16))
         self.assertEqual(self.model.stat(sti.Stat.DIMENSIONS), 16)
 
