@@ -45,6 +45,18 @@ std::string DescribeCorrectness(const Evaluation& e, const ModelInfo& info) {
                        std::to_string(e.compared->lost).c_str(), e.compared->p_value);
 }
 
+std::string DescribePairs(const Evaluation& e) {
+  const PairTally& pairs = *e.pairs;
+  std::string text = "Spearman        none: all cosines or all scores are equal\n";
+  if (const auto spearman = pairs.spearman()) {
+    text = Format("Spearman        %.4f of %s, standard error %.4f\n", *spearman,
+                  Counted(e.answers(), "pair").c_str(), pairs.standard_error());
+  }
+  if (e.errors.empty()) return text;
+  return text + Format("unanswered      %s, which count for nothing\n",
+                       Counted(e.errors.size(), "pair").c_str());
+}
+
 // Describes loss, times and bytes of the answers.
 std::string DescribeMeasured(const Evaluation& e) {
   std::string text;
@@ -101,7 +113,7 @@ std::string DescribeCascade(const Evaluation& e) {
 }  // namespace
 
 std::string DescribeEvaluation(const Evaluation& e, const ModelInfo& info) {
-  std::string text = DescribeCorrectness(e, info);
+  std::string text = e.pairs ? DescribePairs(e) : DescribeCorrectness(e, info);
   if (e.answers() > 0) text += DescribeMeasured(e);
   if (e.cascade && e.answers() > 0) text += DescribeCascade(e);
   return text + Format("memory          peak %s, %s of it preloaded shards\n",
@@ -111,7 +123,10 @@ std::string DescribeEvaluation(const Evaluation& e, const ModelInfo& info) {
 std::string WhyFailed(Gate gate, const Evaluation& e, const Gates& gates) {
   switch (gate) {
     case Gate::kAccuracy:
-      return Format("%s %.4f is below --min-accuracy %.4f", e.span_names ? "span F1" : "accuracy",
+      return Format("%s %.4f is below --min-accuracy %.4f",
+                    e.pairs        ? "Spearman"
+                    : e.span_names ? "span F1"
+                                   : "accuracy",
                     e.quality(), *gates.min_accuracy);
     case Gate::kP99:
       return Format("p99 latency %s is above --max-p99 %s",

@@ -49,7 +49,7 @@ const char* DoingOf(HeadOutput output) {
 
 // An option about what the model of a run does not give. Among several models it is for those that
 // give it. Another plan has other bits, and vectors of both do not compare: so --replan is for
-// labels.
+// labels. So is --baseline: a pair of texts is neither right nor wrong.
 Status CheckHead(const RunOptions& options, const ModelInfo& model) {
   using enum HeadOutput;
   if (!options.name.empty()) return {};
@@ -68,7 +68,7 @@ Status CheckHead(const RunOptions& options, const ModelInfo& model) {
       {"--top", embeds_alone && options.top != 0, kTexts},
       {"--threshold", embeds_alone && options.threshold.has_value(), kTexts},
       {"--replan", !options.replan.empty(), kAnyLabels},
-      {"--eval", embeds_alone && !options.eval.empty(), kAnyLabels},
+      {"--baseline", embeds_alone && !options.baseline.empty(), kAnyLabels},
       {"--pairs", options.pairs, kWholeTexts},
       {"--ids", options.ids, kWholeTexts},
       {"--prefix", !options.prefix.empty(), kWholeTexts},

@@ -1,12 +1,16 @@
 #include "api/evaluate.h"
 
-#include <functional>
+#include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/process_memory.h"
 #include "text/tokenizer.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
@@ -24,13 +28,6 @@ double OverBound(const Answer& answer) {
   return latency_us / bound_us;
 }
 
-void AddUnanswered(const Error& error, std::span<const uint32_t> truth, const EvaluationRun& run,
-                   Evaluation& evaluation) {
-  const uint64_t row = evaluation.examples() + 1;
-  evaluation.AddUnanswered(truth, run.unanswered ? run.unanswered(error, row) : error.Message());
-  evaluation.reads_failed |= error.kind == ErrorKind::kReadFailed;
-}
-
 // Adds what the plan promised and the process took.
 void AddPlan(const Session& session, Evaluation& evaluation) {
   const Plan& plan = session.plan();
@@ -46,11 +43,8 @@ void AddPlan(const Session& session, Evaluation& evaluation) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-AnsweredRow FiguresOf(const Answer& answer) {
+// Returns the numbers of an answer that are not about its labels.
+AnsweredRow MeasuredRowOf(const Answer& answer) {
   AnsweredRow row;
   row.latency_us = answer.latency_us;
   row.stall_us = answer.stall_us();
@@ -67,38 +61,120 @@ AnsweredRow FiguresOf(const Answer& answer) {
   return row;
 }
 
-/// How rows of one kind are asked, and how their answers count.
-template <typename Row>
-struct RowRules {
-  std::function<Result<Encoding>(const Row&)> encode;
-  std::function<void(const Row&, const Encoding&, const Answer&, Evaluation&)> add;
-  std::function<std::vector<uint32_t>(const Row&)> labels;  ///< of one without an answer
+// Returns the tags that an answer gives the words of a text. One that did not fit is outside.
+std::vector<Tag> TagsOf(const Session& session, const TaggedText& text, const Encoding& encoding,
+                        const Answer& answer) {
+  std::vector<Tag> tags;
+  for (const auto& label : session.LabelsOfWords(encoding, answer, text.words))
+    tags.push_back(label ? session.tags()[*label] : Tag());
+  return tags;
+}
+
+// Asks a session for the rows of a data set, one after another.
+class RowAsker {
+ public:
+  RowAsker(Session& session, const EvaluationRun& run) : session_(session), run_(run) {}
+
+  // Adds the answer to a labelled text, or pair of texts.
+  Status AddLabelled(const Example& example, Evaluation& evaluation) {
+    const std::vector<uint32_t> truth = *example.Truth();
+    STI_ASSIGN_OR_RETURN(const std::optional<Error> own, Ask(example.text, example.pair));
+    if (own) {
+      AddUnanswered(*own, evaluation, [&](std::string reason) {
+        evaluation.AddUnanswered(truth, std::move(reason));
+      });
+      return {};
+    }
+    const ModelInfo& info = session_.answer_info();
+    evaluation.Add(truth, AnsweredRowOf(answer_, info.problem, truth, session_.threshold()));
+    return {};
+  }
+
+  // Adds what the texts of a pair are embedded to. Each is an input of its own.
+  Status AddPair(const Example& example, Evaluation& evaluation) {
+    AnsweredRow rows[2];
+    std::vector<float> first;
+    for (const bool is_first : {true, false}) {
+      STI_ASSIGN_OR_RETURN(const std::optional<Error> own,
+                           Ask(is_first ? example.text : *example.pair, std::nullopt));
+      if (own) {
+        AddUnanswered(*own, evaluation,
+                      [&](std::string reason) { evaluation.AddUnansweredPair(std::move(reason)); });
+        return {};
+      }
+      rows[is_first ? 0 : 1] = MeasuredRowOf(answer_);
+      if (is_first) first = std::get<Embedding>(answer_.content).values;
+    }
+    const double cosine = Cosine(first, std::get<Embedding>(answer_.content).values);
+    if (std::isnan(cosine)) {
+      AddUnanswered(DataError("an embedding is all zero, so that it points nowhere"), evaluation,
+                    [&](std::string reason) { evaluation.AddUnansweredPair(std::move(reason)); });
+      return {};
+    }
+    evaluation.AddPair(*example.score, cosine, rows[0], rows[1]);
+    return {};
+  }
+
+  // Adds the spans of a text whose words are tagged.
+  Status AddTagged(const TaggedText& text, Evaluation& evaluation) {
+    const std::vector<WordSpan> truth = WordSpansOf(text.tags);
+    STI_ASSIGN_OR_RETURN(const std::optional<Error> own, Ask(text.text, std::nullopt));
+    if (own) {
+      std::vector<uint32_t> kinds;
+      for (const WordSpan& span : truth) kinds.push_back(span.kind);
+      AddUnanswered(*own, evaluation, [&](std::string reason) {
+        evaluation.AddUnanswered(kinds, std::move(reason));
+      });
+      return {};
+    }
+    const std::vector<WordSpan> given = WordSpansOf(TagsOf(session_, text, encoding_, answer_));
+    AnsweredRow row = MeasuredRowOf(answer_);
+    row.judged.right = truth == given;
+    evaluation.AddSpans(truth, given, row);
+    evaluation.cut_texts += answer_.truncated ? 1 : 0;
+    return {};
+  }
+
+ private:
+  // Returns nothing with the answer in `answer_`, or the error that is the text's own.
+  Result<std::optional<Error>> Ask(std::string_view text, std::optional<std::string_view> pair) {
+    if (!run_.in_one_engagement) STI_RETURN_IF_ERROR(session_.EndEngagement());
+    if (run_.before_row) STI_RETURN_IF_ERROR(run_.before_row());
+    const auto taken = Clock::now();
+    STI_ASSIGN_OR_RETURN(encoding_, session_.Encode(text, pair));
+    const Status asked = session_.Ask(encoding_, taken, &answer_);
+    if (const Error* own = OwnErrorOf(asked)) {
+      session_.SkipTurn();
+      return std::optional<Error>(*own);
+    }
+    STI_RETURN_IF_ERROR(asked);
+    if (run_.answered) run_.answered(answer_);
+    return std::optional<Error>();
+  }
+
+  void AddUnanswered(const Error& error, Evaluation& evaluation,
+                     FunctionRef<void(std::string)> add) {
+    const uint64_t row = evaluation.examples() + 1;
+    add(run_.unanswered ? run_.unanswered(error, row) : error.Message());
+    evaluation.reads_failed |= error.kind == ErrorKind::kReadFailed;
+  }
+
+  Session& session_;
+  const EvaluationRun& run_;
+  Encoding encoding_;
+  Answer answer_;
 };
 
-template <typename Row>
-Result<Evaluation> AskRows(Session& session, std::span<const Row> rows, const EvaluationRun& run,
-                           const RowRules<Row>& rules) {
-  Evaluation evaluation;
-  evaluation.cascade = CascadeTallyOf(session.plan());
-  Answer answer;
+// Lets `add` ask for each row, until a caller has enough.
+template <typename Row, typename Add>
+Status AskAll(std::span<const Row> rows, const EvaluationRun& run, const Evaluation& evaluation,
+              const Add& add) {
   for (const Row& row : rows) {
     if (run.cancelled && run.cancelled()) break;
-    if (!run.in_one_engagement) STI_RETURN_IF_ERROR(session.EndEngagement());
-    if (run.before_row) STI_RETURN_IF_ERROR(run.before_row());
-    const auto taken = Clock::now();
-    STI_ASSIGN_OR_RETURN(const Encoding encoding, rules.encode(row));
-    const Status asked = session.Ask(encoding, taken, &answer);
-    if (const Error* own = OwnErrorOf(asked)) {
-      session.SkipTurn();
-      AddUnanswered(*own, rules.labels(row), run, evaluation);
-    } else {
-      STI_RETURN_IF_ERROR(asked);
-      rules.add(row, encoding, answer, evaluation);
-      if (run.answered) run.answered(answer);
-    }
+    STI_RETURN_IF_ERROR(add(row));
     if (run.progress) run.progress(evaluation.examples(), rows.size());
   }
-  return evaluation;
+  return {};
 }
 
 // Adds what is said of all rows that were asked.
@@ -110,22 +186,12 @@ void AddWhole(const Session& session, const Digest& rows, const EvaluationRun& r
   AddPlan(session, evaluation);
 }
 
-// Returns the tags that an answer gives the words of a text. One that did not fit is outside.
-std::vector<Tag> TagsOf(const Session& session, const TaggedText& text, const Encoding& encoding,
-                        const Answer& answer) {
-  const std::vector<std::optional<uint32_t>> labels =
-      session.LabelsOfWords(encoding, answer, text.words);
-  std::vector<Tag> tags;
-  for (const auto& label : labels) tags.push_back(label ? session.tags()[*label] : Tag());
-  return tags;
-}
-
 }  // namespace
 
 AnsweredRow AnsweredRowOf(const Answer& answer, Problem problem, std::span<const uint32_t> truth,
                           double threshold) {
   const std::vector<float> logits = answer.logits();
-  AnsweredRow row = FiguresOf(answer);
+  AnsweredRow row = MeasuredRowOf(answer);
   row.judged = Judge(problem, logits, truth, threshold);
   row.given = LabelsOf(problem, logits, threshold);
   return row;
@@ -133,16 +199,14 @@ AnsweredRow AnsweredRowOf(const Answer& answer, Problem problem, std::span<const
 
 Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examples,
                                 const EvaluationRun& run) {
-  RowRules<Example> rules;
-  rules.encode = [&](const Example& example) { return session.Encode(example.text, example.pair); };
-  rules.labels = [](const Example& example) { return *example.Truth(); };
-  rules.add = [&](const Example& example, const Encoding&, const Answer& answer,
-                  Evaluation& evaluation) {
-    const std::vector<uint32_t> truth = *example.Truth();
-    evaluation.Add(
-        truth, AnsweredRowOf(answer, session.answer_info().problem, truth, session.threshold()));
-  };
-  STI_ASSIGN_OR_RETURN(Evaluation evaluation, AskRows(session, examples, run, rules));
+  Evaluation evaluation;
+  evaluation.cascade = CascadeTallyOf(session.plan());
+  const bool embeds = session.answer_info().embeds();
+  if (embeds) evaluation.pairs.emplace();
+  RowAsker asker(session, run);
+  STI_RETURN_IF_ERROR(AskAll(examples, run, evaluation, [&](const Example& example) {
+    return embeds ? asker.AddPair(example, evaluation) : asker.AddLabelled(example, evaluation);
+  }));
   AddWhole(session,
            DigestOfRows(examples.first(evaluation.examples()), session.answer_info().labels), run,
            evaluation);
@@ -151,24 +215,12 @@ Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examp
 
 Result<Evaluation> EvaluateTagged(Session& session, std::span<const TaggedText> texts,
                                   const EvaluationRun& run) {
-  RowRules<TaggedText> rules;
-  rules.encode = [&](const TaggedText& text) { return session.Encode(text.text); };
-  rules.labels = [](const TaggedText& text) {
-    std::vector<uint32_t> kinds;
-    for (const WordSpan& span : WordSpansOf(text.tags)) kinds.push_back(span.kind);
-    return kinds;
-  };
-  rules.add = [&](const TaggedText& text, const Encoding& encoding, const Answer& answer,
-                  Evaluation& evaluation) {
-    const std::vector<WordSpan> truth = WordSpansOf(text.tags);
-    const std::vector<WordSpan> given = WordSpansOf(TagsOf(session, text, encoding, answer));
-    AnsweredRow row = FiguresOf(answer);
-    row.judged.right = truth == given;
-    evaluation.AddSpans(truth, given, row);
-    evaluation.cut_texts += answer.truncated ? 1 : 0;
-  };
-  STI_ASSIGN_OR_RETURN(Evaluation evaluation, AskRows(session, texts, run, rules));
+  Evaluation evaluation;
   evaluation.span_names = session.tags().names();
+  RowAsker asker(session, run);
+  STI_RETURN_IF_ERROR(AskAll(texts, run, evaluation, [&](const TaggedText& text) {
+    return asker.AddTagged(text, evaluation);
+  }));
   AddWhole(session, DigestOfTagged(texts.first(evaluation.examples()), session.tags()), run,
            evaluation);
   return evaluation;

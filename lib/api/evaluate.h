@@ -1,5 +1,5 @@
-// A labelled data set through a session, row after row, and what its answers add up to
-// (score/evaluation.h).
+// A data set through a session, row after row, and what its answers add up to
+// (score/evaluation.h): labelled rows, or where the model embeds pairs of texts with scores.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,10 @@ struct EvaluationRun {
   CancelCheck cancelled;  ///< the rows before are the evaluation then
 };
 
-/// Asks the session for each of `examples`, which are labelled. A row whose error is its own
-/// (OwnErrorOf) is counted as unanswered; any other error ends the evaluation. The peak of memory
-/// is that of the process, at the end.
+/// Asks the session for each of `examples`, which are labelled; of a model that embeds for each
+/// text of a pair by itself, all of them with scores. A row whose error is its own (OwnErrorOf) is
+/// counted as unanswered; any other error ends the evaluation. The peak of memory is that of the
+/// process, at the end.
 Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examples,
                                 const EvaluationRun& run);
 

@@ -110,7 +110,8 @@ class Model::Call {
 
 Model::Model(std::shared_ptr<Host> host, BlockSourcePtr source, const ContainerIndex& index)
     : host_(std::move(host)), source_(std::move(source)), info_(index.info), digest_(index.model) {
-  labels_.Set(info_.labels);
+  names_ = info_.labels;
+  labels_.Set(names_);
 }
 
 Model::~Model() {
@@ -125,7 +126,8 @@ Result<std::unique_ptr<Model>> Model::Open(std::shared_ptr<Host> host, BlockSour
   if (model->info_.labels_tokens()) {
     auto tags = TagScheme::Of(model->info_.labels);
     if (!tags.ok()) return Error(tags.error()).At(file.name());
-    model->labels_.Set(tags->names());
+    model->names_ = tags->names();
+    model->labels_.Set(model->names_);
   }
   model->file_ = std::move(file);
   return model;
@@ -308,7 +310,7 @@ Status Model::UseLabelVectors(std::shared_ptr<const LabelVectors> vectors) {
       throw;
     }
   }
-  labels_.Set(label_vectors_ ? label_vectors_->labels : info_.labels);
+  labels_.Set(label_vectors_ ? label_vectors_->labels : names_);
   return {};
 }
 

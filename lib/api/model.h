@@ -143,6 +143,7 @@ class Model {
   const std::shared_ptr<Host> host_;
   const BlockSourcePtr source_;
   const ModelInfo info_;
+  std::vector<std::string> names_;  ///< of labels, and behind them of spans' kinds
   const Digest digest_;
   Interrupt interrupt_;
 

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "score/baseline.h"
+#include "types/rank_correlation.h"
 
 namespace sti {
 namespace {
@@ -67,6 +68,25 @@ void Evaluation::AddSpans(std::span<const WordSpan> truth, std::span<const WordS
 
 void Evaluation::AddRow(const AnsweredRow& row) {
   right.push_back(row.judged.right);
+  AddMeasured(row);
+  if (cascade && row.cascade) AddLevel(row, &*cascade);
+}
+
+void Evaluation::AddPair(double score, double cosine, const AnsweredRow& first,
+                         const AnsweredRow& second) {
+  ++pairs->pairs;
+  pairs->scores.push_back(score);
+  pairs->cosines.push_back(cosine);
+  AddMeasured(first);
+  AddMeasured(second);
+}
+
+void Evaluation::AddUnansweredPair(std::string reason) {
+  ++pairs->pairs;
+  errors.push_back({pairs->pairs, std::move(reason)});
+}
+
+void Evaluation::AddMeasured(const AnsweredRow& row) {
   deadline_misses += row.late ? 1 : 0;
   degraded_inputs += row.degraded ? 1 : 0;
   guaranteed = guaranteed || row.guaranteed;
@@ -76,7 +96,6 @@ void Evaluation::AddRow(const AnsweredRow& row) {
   latency_us.Add(row.latency_us);
   stall_us.Add(row.stall_us);
   over_bound.Add(row.over_bound);
-  if (cascade && row.cascade) AddLevel(row, &*cascade);
 }
 
 void Evaluation::AddUnanswered(std::span<const uint32_t> truth, std::string reason) {
@@ -101,6 +120,19 @@ LabelCount Evaluation::AllSpans() const {
     all.right += kind.right;
   }
   return all;
+}
+
+std::optional<double> PairTally::spearman() const { return Spearman(cosines, scores); }
+
+double PairTally::standard_error() const {
+  RunningMean mean;
+  for (const double influence : SpearmanInfluence(cosines, scores)) mean.Add(influence);
+  return mean.standard_error();
+}
+
+double Evaluation::quality() const {
+  if (pairs) return pairs->spearman().value_or(0);
+  return span_names ? AllSpans().F1() : accuracy();
 }
 
 double Evaluation::accuracy_before() const {
@@ -211,6 +243,12 @@ Json SpansOf(const Evaluation& e) {
 
 // Adds what is known of right and wrong answers.
 void AddCorrectness(const Evaluation& e, const ModelInfo& info, Json& json) {
+  if (e.pairs) {
+    json["unanswered"] = e.errors.size();
+    json["errors"] = ErrorsOf(e);
+    json[Baseline::kRowsField] = e.rows.Hex();
+    return;
+  }
   const ShareInterval interval = WilsonInterval(e.right_count(), e.examples());
   json["accuracy_interval"] = {interval.low, interval.high};
   if (e.span_names) json["spans"] = SpansOf(e);
@@ -249,8 +287,13 @@ Json CascadeOf(const Evaluation& e) {
 std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
   Json json;
   json[Baseline::kExamplesField] = e.examples();
-  json["accuracy"] = e.accuracy();
-  json["mean_loss"] = MeasuredOf(e.loss);
+  if (e.pairs) {
+    json["spearman"] = OrNull(e.pairs->spearman());
+    json["standard_error"] = e.pairs->standard_error();
+  } else {
+    json["accuracy"] = e.accuracy();
+    json["mean_loss"] = MeasuredOf(e.loss);
+  }
   json["latency_us"] =
       MeasuredOf(e.latency_us, {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}});
   json["deadline_misses"] = e.deadline_misses;

@@ -1,8 +1,8 @@
-// An evaluation is a labelled data set in numbers: how many answers were right, how long they took,
-// what they read. It adds up rows, whoever asked a model for them (api/evaluate.h does), and is
-// written as one line of JSON, of which a later evaluation reads its baseline. A gate is a bound on
-// one of its numbers that a user sets, such as continuous integration that must not let a worse
-// model pass.
+// An evaluation is a data set in numbers: how many answers were right, or how well embeddings rank
+// pairs of texts, how long answers took, what they read. It adds up rows, whoever asked a model for
+// them (api/evaluate.h does), and is written as one line of JSON, of which a later evaluation reads
+// its baseline. A gate is a bound on one of its numbers that a user sets, such as continuous
+// integration that must not let a worse model pass.
 #pragma once
 
 #include <cstdint>
@@ -75,12 +75,26 @@ struct CascadeTally {
 /// Returns what is to be counted under a plan; nothing if it has no cascade.
 std::optional<CascadeTally> CascadeTallyOf(const Plan& plan);
 
-/// Holds what the answers to a data set add up to, and what the process took for them.
+/// Holds what a model that embeds makes of pairs of texts with scores.
+struct PairTally {
+  uint64_t pairs = 0;           ///< also those that got no answer
+  std::vector<double> cosines;  ///< [answered] of the embeddings of each pair
+  std::vector<double> scores;   ///< [answered] how alike its texts are by people's judgement
+
+  /// Returns Spearman's correlation of the two; nothing where one of them does not differ.
+  [[nodiscard]] std::optional<double> spearman() const;
+  /// Returns its standard error.
+  [[nodiscard]] double standard_error() const;
+};
+
+/// Holds what the answers to a data set add up to, and what the process took for them. Examples are
+/// rows; of a model that embeds each is a pair of texts, and has an answer for each of the two.
 struct Evaluation {
-  std::vector<bool> right;       ///< [examples] whether it got its labels and no others
-  std::vector<RowError> errors;  ///< rows that got no answer, ascending
-  bool reads_failed = false;     ///< of some of them
-  LabelCounts labels;            ///< that examples have, and that they were given
+  std::vector<bool> right;         ///< [examples] whether it got its labels and no others
+  std::optional<PairTally> pairs;  ///< nothing of a model that gives labels, which has `right`
+  std::vector<RowError> errors;    ///< rows that got no answer, ascending
+  bool reads_failed = false;       ///< of some of them
+  LabelCounts labels;              ///< that examples have, and that they were given
   /// The names of labels where these are kinds of spans, of a model that labels tokens: an example
   /// is right then if all its spans are. Nothing: they are the model's labels.
   std::optional<std::vector<std::string>> span_names;
@@ -111,10 +125,17 @@ struct Evaluation {
                 const AnsweredRow& row);
   /// Adds one example, which has the labels `truth` and got no answer for this reason.
   void AddUnanswered(std::span<const uint32_t> truth, std::string reason);
+  /// Adds a pair with this score, whose texts got these answers, and embeddings with this cosine.
+  void AddPair(double score, double cosine, const AnsweredRow& first, const AnsweredRow& second);
+  /// Adds a pair of which one text got no answer for this reason.
+  void AddUnansweredPair(std::string reason);
 
-  [[nodiscard]] uint64_t examples() const { return right.size(); }
+  [[nodiscard]] uint64_t examples() const { return pairs ? pairs->pairs : right.size(); }
   /// Returns how many examples got an answer.
-  [[nodiscard]] uint64_t answers() const { return right.size() - errors.size(); }
+  [[nodiscard]] uint64_t answers() const { return examples() - errors.size(); }
+  /// Returns the number that the gate kAccuracy bounds: the accuracy, of spans their F1 (AllSpans),
+  /// or of pairs the correlation, 0 without one.
+  [[nodiscard]] double quality() const;
   /// Returns how many examples are right.
   [[nodiscard]] uint64_t right_count() const;
   /// Returns the share of examples that are right, 0 without examples.
@@ -123,14 +144,12 @@ struct Evaluation {
   [[nodiscard]] double accuracy_before() const;
   /// Returns the counts of all spans together.
   [[nodiscard]] LabelCount AllSpans() const;
-  /// Returns what a least accuracy bounds: of spans their F1 (AllSpans), else the share of examples
-  /// that are right.
-  [[nodiscard]] double quality() const { return span_names ? AllSpans().F1() : accuracy(); }
   /// Returns the F1 of the label with id 1, which of two says yes; nothing for other models.
   [[nodiscard]] std::optional<double> PositiveF1(const ModelInfo& info) const;
 
  private:
   void AddRow(const AnsweredRow& row);
+  void AddMeasured(const AnsweredRow& row);
 };
 
 /// Returns one object on one line, of which ParseBaseline (score/baseline.h) reads what it needs.
@@ -149,7 +168,7 @@ enum class Gate : uint8_t {
 
 /// Holds the bounds that a user sets; a number may reach its bound.
 struct Gates {
-  std::optional<double> min_accuracy = {};        ///< of Evaluation::quality
+  std::optional<double> min_accuracy = {};        ///< bound of Evaluation::quality
   std::optional<double> max_p99_us = {};          ///< bound of the latency's 99th percentile
   std::optional<uint64_t> max_memory_bytes = {};  ///< of the process, at its peak
   std::optional<uint64_t> max_input_bytes = {};   ///< read for an input, on average

@@ -7,6 +7,8 @@
 #include "support/fault_reader.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
+#include "support/tiny_model.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
@@ -99,6 +101,12 @@ class EvaluateTest : public ::testing::Test {
   void SetUp() override {
     const std::string path = folder_.File("a.sti");
     ASSERT_TRUE(Succeeded(WriteTinyContainer(path, {})));
+    if (Embeds()) {
+      ASSERT_TRUE(Succeeded(AddSentenceModules(path + ".model")));
+      const auto folder = ModelFolder::Open(path + ".model");
+      ASSERT_TRUE(Succeeded(folder));
+      ASSERT_TRUE(Succeeded(ShardModel(*folder, {}, path)));
+    }
     auto file = ContainerFile::Open(path);
     ASSERT_TRUE(Succeeded(file));
     auto reader = file->reader().Clone();
@@ -117,6 +125,8 @@ class EvaluateTest : public ::testing::Test {
       examples_[i].label = 0;
     }
   }
+
+  [[nodiscard]] virtual bool Embeds() const { return false; }
 
   TempFolder folder_;
   FaultReader* faults_ = nullptr;  // the session's own
@@ -224,6 +234,65 @@ TEST_F(EvaluateTest, PredictionsAreThoseOfThePathOfACascade) {
   ASSERT_TRUE(Succeeded(evaluation));
   EXPECT_EQ(evaluation->predicted_latency_us, 30);
   EXPECT_EQ(evaluation->predicted_p99_us, 50);
+}
+
+class EvaluatePairsTest : public EvaluateTest {
+ protected:
+  [[nodiscard]] bool Embeds() const override { return true; }
+
+  void SetUp() override {
+    EvaluateTest::SetUp();
+    for (size_t i = 0; i < examples_.size(); ++i) {
+      examples_[i].label.reset();
+      examples_[i].pair = "the movie";
+      examples_[i].score = static_cast<double>(3 - i);
+    }
+  }
+
+  std::vector<float> EmbeddingOf(const std::string& text) {
+    const auto encoding = session_->Encode(text);
+    EXPECT_TRUE(Succeeded(encoding));
+    Answer answer;
+    EXPECT_TRUE(Succeeded(session_->Ask(*encoding, Clock::now(), &answer)));
+    return std::get<Embedding>(answer.content).values;
+  }
+};
+
+TEST_F(EvaluatePairsTest, AsksForEachTextAlone) {
+  std::vector<double> cosines;
+  for (const Example& example : examples_)
+    cosines.push_back(Cosine(EmbeddingOf(example.text), EmbeddingOf("the movie")));
+  std::vector<uint64_t> turns;
+  EvaluationRun run;
+  run.answered = [&](const Answer& answer) { turns.push_back(answer.turn); };
+  const auto evaluation = EvaluateRows(*session_, examples_, run);
+  ASSERT_TRUE(Succeeded(evaluation));
+  EXPECT_EQ(turns, (std::vector<uint64_t>(6, 1)));
+  ASSERT_TRUE(evaluation->pairs);
+  EXPECT_EQ(evaluation->pairs->cosines, cosines);
+  EXPECT_EQ(evaluation->pairs->scores, (std::vector<double>{3, 2, 1}));
+  EXPECT_EQ(evaluation->latency_us.count(), 6U);
+  EXPECT_EQ(evaluation->rows, DigestOfRows(examples_, {}));
+}
+
+TEST_F(EvaluatePairsTest, APairOfWhichOneTextFailsIsUnanswered) {
+  uint64_t answered = 0;
+  EvaluationRun run;
+  run.answered = [&](const Answer&) {
+    if (++answered == 3) faults_->Inject({});  // the first text of the second pair
+  };
+  run.unanswered = [&](const Error&, uint64_t row) {
+    faults_->Heal();
+    return "row " + std::to_string(row);
+  };
+  const auto evaluation = EvaluateRows(*session_, examples_, run);
+  ASSERT_TRUE(Succeeded(evaluation));
+  EXPECT_EQ(evaluation->examples(), 3U);
+  EXPECT_EQ(evaluation->pairs->scores, (std::vector<double>{3, 1}));
+  ASSERT_EQ(evaluation->errors.size(), 1U);
+  EXPECT_EQ(evaluation->errors[0].row, 2U);
+  EXPECT_EQ(evaluation->errors[0].reason, "row 2");
+  EXPECT_TRUE(evaluation->reads_failed);
 }
 
 }  // namespace

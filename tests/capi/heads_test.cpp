@@ -93,6 +93,12 @@ TEST_F(StiTest, AModelThatLabelsTokensGivesSpans) {
   EXPECT_STREQ(sti_name(model, 7), "PER") << "kinds stand behind labels";
   EXPECT_EQ(sti_name(model, 10), nullptr);
   EXPECT_TRUE(Is(STI_USAGE, sti_set(model, STI_AGGREGATION, 5, &error_), error_));
+  // Examples are for models that embed; what is refused or taken back changes no name.
+  const std::string examples = "text\tlabel\na\tx\nb\ty\n";
+  EXPECT_TRUE(Is(STI_FOREIGN,
+                 sti_give(model, STI_EXAMPLES, examples.data(), examples.size(), &error_), error_));
+  EXPECT_TRUE(Is(STI_OK, sti_give(model, STI_EXAMPLES, "", 0, &error_), error_));
+  EXPECT_STREQ(sti_name(model, 7), "PER");
   EXPECT_EQ(sti_label(model, 0), -1);
   EXPECT_TRUE(std::isnan(sti_score(model, 0)));
   EXPECT_EQ(sti_vector(model, nullptr, 0), 0U);

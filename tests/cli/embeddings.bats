@@ -101,7 +101,8 @@ text="the movie was very good, not bad!"
   refused 2 "sti-run: --top is for models that label texts; embed.sti embeds texts" \
     sti-run -q --json embed.sti --top 3 x
   refused 2 "sti-run: --threshold is for models that label texts; *" sti-run -q embed.sti --threshold 0.5 x
-  refused 2 "sti-run: --eval is for models that label texts or label tokens; *" sti-run -q embed.sti --eval dev.tsv
+  refused 2 "sti-run: --baseline is for models that label texts or label tokens; *" \
+    sti-run -q embed.sti --eval dev.tsv --baseline full.json
   refused 2 "sti-run: --replan is for models that label texts or label tokens; *" \
     sti-run -q embed.sti --plan model.plan --replan device.json x
   refused 2 "sti-run: --format is for models that embed texts; model.sti labels texts" \
@@ -156,4 +157,27 @@ text="the movie was very good, not bad!"
   echo '{"prompts": {"query": "query: ", "document": ""}}' >sentences/config_sentence_transformers.json
   run --separate-stderr -0 sti-shard sentences -o out.sti
   like "$stderr" '*the model wants prompts before its texts: query "query: "*sti-run --prefix*'
+}
+
+@test "--eval of pairs with scores is the rank correlation that importance has, and a gate of it" {
+  { printf 'sentence1\tsentence2\tscore\n'; printf '%s\t%s\t%s\n' \
+    "the movie was very good" "a very good film" 4.6  "never mind" "turn on the light" 0.4 \
+    "not bad at all" "it was good" 3.25  "play it again" "play it off" 2  "a film" "the house" 0.4; } >sts.tsv
+  sti-importance -q embed.sti --data sts.tsv --metric spearman --submodels -o a.json
+  for bits in 2 32; do
+    works sti-run -q embed.sti --submodel 2x2 --bits $bits --eval sts.tsv --json
+    expected=$(jq ".submodels[] | select(.layers == 2 and .width == 2 and .bits == $bits).accuracy" a.json)
+    holds "$output" ".examples == 5 and (.spearman - ($expected) | fabs < 1e-12) and .latency_us.p99 > 0"
+    holds "$output" 'has("accuracy") or has("mean_loss") or has("classes") or has("correct_bits") | not'
+  done
+  works sti-run -q embed.sti --eval sts.tsv
+  like "$output" "Spearman        * of 5 pairs, standard error *"
+  for bound in 100% 99.9%; do
+    run --separate-stderr -4 sti-run -q embed.sti --submodel 2x2 --bits 2 --eval sts.tsv --min-accuracy $bound
+    like "$stderr" "sti-run: Spearman *.* is below --min-accuracy *"
+  done
+  works sti-run -q embed.sti --eval sts.tsv --min-accuracy 0
+  tail -n +2 sts.tsv | cut -f 1 | sed '1i text' >texts.tsv
+  refused 3 "sti-run: texts.tsv:1: no second text; pairs of texts with scores are needed here*" \
+    sti-run -q embed.sti --eval texts.tsv
 }

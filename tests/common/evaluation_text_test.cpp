@@ -82,6 +82,26 @@ TEST(EvaluationText, ALineForEachNumber) {
             "memory          peak 3.0 MB, 2.5 kB of it preloaded shards\n");
 }
 
+TEST(EvaluationText, OfPairsIsTheirCorrelation) {
+  Evaluation evaluation;
+  evaluation.pairs.emplace();
+  evaluation.AddPair(1, 0.5, MakeRow(10), MakeRow(20));
+  const std::string alone = DescribeEvaluation(evaluation, MakeInfo({}));
+  EXPECT_TRUE(alone.starts_with("Spearman        none: all cosines or all scores are equal\n"))
+      << alone;
+  evaluation.AddPair(2, 0.25, MakeRow(10), MakeRow(20));
+  evaluation.AddUnansweredPair("overflows");
+  EXPECT_EQ(DescribeEvaluation(evaluation, MakeInfo({})),
+            "Spearman        -1.0000 of 2 pairs, standard error 0.0000\n"
+            "unanswered      1 pair, which count for nothing\n"
+            "latency         median 10 us, p95 20 us, p99 20 us, max 20 us\n"
+            "stalled         median 0 us\n"
+            "read an input   0 B\n"
+            "memory          peak 0 B, 0 B of it preloaded shards\n");
+  EXPECT_EQ(WhyAll(evaluation, {.min_accuracy = 0.5}),
+            Sentences{"Spearman -1.0000 is below --min-accuracy 0.5000"});
+}
+
 TEST(EvaluationText, ALineForEachCascadeLevel) {
   Evaluation evaluation;
   evaluation.cascade.emplace();

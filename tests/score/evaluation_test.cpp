@@ -86,6 +86,47 @@ TEST(Evaluation, CountsWhatEachCascadeLevelAnswers) {
   EXPECT_FALSE(ToJson(MakeEvaluation(1, {10})).contains("cascade"));
 }
 
+// Cosines of which the second and the third have changed places against the scores.
+Evaluation MakePairs() {
+  Evaluation evaluation;
+  evaluation.pairs.emplace();
+  const double cosines[] = {0.1, 0.5, 0.3, 0.9};
+  for (size_t i = 0; i < 4; ++i) {
+    const auto score = static_cast<double>(i);
+    evaluation.AddPair(score, cosines[i], MakeRow(100), MakeRow(300));
+  }
+  return evaluation;
+}
+
+TEST(Evaluation, OfPairsIsARankCorrelationAndTheTimesOfBothTexts) {
+  Evaluation evaluation = MakePairs();
+  EXPECT_EQ(evaluation.examples(), 4U);
+  EXPECT_EQ(evaluation.latency_us.count(), 8U);
+  EXPECT_EQ(evaluation.latency_us.median(), 100);
+  EXPECT_NEAR(*evaluation.pairs->spearman(), 0.8, 1e-12);
+  EXPECT_NEAR(evaluation.quality(), 0.8, 1e-12);
+  evaluation.AddUnansweredPair("overflows");
+  EXPECT_EQ(evaluation.examples(), 5U);
+  EXPECT_EQ(evaluation.answers(), 4U);
+  const Json json = ToJson(evaluation, MakeInfo({}));
+  EXPECT_EQ(json.at("examples"), 5);
+  EXPECT_NEAR(json.at("spearman").get<double>(), 0.8, 1e-12);
+  EXPECT_EQ(json.at("standard_error"), evaluation.pairs->standard_error());
+  EXPECT_EQ(json.at("errors"), Json::parse(R"([{"row": 5, "error": "overflows"}])"));
+  EXPECT_EQ(json.at("latency_us").at("max"), 300);
+  for (const char* of_labels : {"accuracy", "mean_loss", "classes", "correct_bits", "baseline"})
+    EXPECT_FALSE(json.contains(of_labels)) << of_labels;
+}
+
+TEST(Evaluation, OfPairsThatAreAllAlikeIsNoCorrelation) {
+  Evaluation evaluation;
+  evaluation.pairs.emplace();
+  EXPECT_EQ(evaluation.examples(), 0U);
+  for (const double score : {1.0, 2.0, 3.0}) evaluation.AddPair(score, 0.5, {}, {});
+  EXPECT_EQ(evaluation.quality(), 0);
+  EXPECT_TRUE(ToJson(evaluation, MakeInfo({})).at("spearman").is_null());
+}
+
 TEST(Evaluation, WithoutExamplesItsAccuracyIsZero) { EXPECT_EQ(Evaluation{}.accuracy(), 0); }
 
 TEST(Evaluation, JsonHasEachNumberUnderItsName) {
@@ -192,6 +233,11 @@ TEST(Gates, AccuracyMayReachItsGate) {
   EXPECT_EQ(FailedGates(evaluation, {.min_accuracy = std::nextafter(0.75, 1)}),
             Only(Gate::kAccuracy));
   EXPECT_EQ(FailedGates(evaluation, {.min_accuracy = 0.8}), Only(Gate::kAccuracy));
+}
+
+TEST(Gates, TheLeastAccuracyOfPairsIsTheirCorrelation) {
+  EXPECT_EQ(FailedGates(MakePairs(), {.min_accuracy = 0.79}), kNone);
+  EXPECT_EQ(FailedGates(MakePairs(), {.min_accuracy = 0.81}), Only(Gate::kAccuracy));
 }
 
 TEST(Gates, LatencyMayReachItsGate) {
