@@ -319,6 +319,27 @@ TEST_F(LabelSourceTest, AVectorWithoutDirectionIsItsTextsOwnError) {
   EXPECT_TRUE(FailedWith(Asked(**session, "the movie"), ErrorKind::kDamaged, why));
 }
 
+// Degraded embeddings would be of other bits than the texts that are compared with them.
+TEST_F(LabelSourceTest, ExamplesAreEmbeddedAtThePlannedBitsHoweverLateReadsAre) {
+  auto in_time = Open();
+  ASSERT_TRUE(Succeeded(in_time));
+  const auto expected = VectorsBy(**in_time);
+
+  auto file = ContainerFile::Open(path_);
+  ASSERT_TRUE(Succeeded(file));
+  Plan plan = *MakeWholePlan(file->index(), {});
+  plan.target_us = 1;
+  plan.times.emplace().layer_io_us.assign(plan.layers.size(), 0);
+  SessionOptions options;
+  options.late = Late::kDegrade;
+  auto late = Session::Open(std::move(*file), std::move(plan), options);
+  ASSERT_TRUE(Succeeded(late));
+  EXPECT_EQ(VectorsBy(**late)->vectors, expected->vectors);
+  const auto answer = Asked(**late, "the movie");
+  ASSERT_TRUE(Succeeded(answer));
+  EXPECT_FALSE(answer->run.degraded.empty()) << "a text is degraded";
+}
+
 TEST_F(LabelSourceTest, KeptVectorsStandForTheirExamplesAlone) {
   auto session = Open();
   ASSERT_TRUE(Succeeded(session));

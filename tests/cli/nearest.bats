@@ -138,6 +138,13 @@ near() { sti-run -q embed.sti --nearest "$@"; }
   [ ! -e kept ]
 }
 
+@test "a signal ends the embedding of examples, and keeps nothing" {
+  seq 400000 | awk 'BEGIN { print "text\tlabel" } { print "play " $1 "\tlabel " $1 % 2 }' >many.tsv
+  run timeout --preserve-status -s INT 1 sti-run -q embed.sti --nearest many.tsv --keep kept x
+  same "$status" 130
+  same "$(ls -A | grep kept)" ""
+}
+
 @test "options that have no place beside it say why" {
   refused 2 "sti-run: --nearest is for models that embed texts; model.sti gives labels" \
     sti-run -q model.sti --nearest examples.tsv x
