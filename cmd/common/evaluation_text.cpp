@@ -19,7 +19,7 @@ std::string DescribeCorrectness(const Evaluation& e, const ModelInfo& info) {
       Format("accuracy        %.2f %% of %s, within %.2f and %.2f %% at 95 %% confidence\n",
              e.accuracy() * 100, std::to_string(e.examples()).c_str(), interval.low * 100,
              interval.high * 100);
-  if (e.span_names) {
+  if (e.has_spans()) {
     const LabelCount all = e.AllSpans();
     text = Format("spans           F1 %.4f, precision %.4f, recall %.4f\n", all.F1(),
                   all.Precision(), all.Recall()) +
@@ -125,7 +125,7 @@ std::string WhyFailed(Gate gate, const Evaluation& e, const Gates& gates) {
     case Gate::kAccuracy:
       return Format("%s %.4f is below --min-accuracy %.4f",
                     e.pairs        ? "Spearman"
-                    : e.span_names ? "span F1"
+                    : e.has_spans() ? "span F1"
                                    : "accuracy",
                     e.quality(), *gates.min_accuracy);
     case Gate::kP99:

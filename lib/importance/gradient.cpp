@@ -249,6 +249,9 @@ void GradientRun::PoolingGradientOf(uint32_t sequence, std::span<float> at_poole
         rows[row * d + i] = at_pooled[i];
       }
       return;
+    case Pooling::kNone:
+      assert(false);  // a model that embeds pools
+      return;
   }
 }
 

@@ -132,7 +132,7 @@ double PairTally::standard_error() const {
 
 double Evaluation::quality() const {
   if (pairs) return pairs->spearman().value_or(0);
-  return span_names ? AllSpans().F1() : accuracy();
+  return has_spans() ? AllSpans().F1() : accuracy();
 }
 
 double Evaluation::accuracy_before() const {
@@ -141,7 +141,7 @@ double Evaluation::accuracy_before() const {
 
 std::optional<double> Evaluation::PositiveF1(const ModelInfo& info) const {
   const bool is_one_of_two = info.problem == Problem::kSingleLabel && info.labels.size() == 2;
-  if (!is_one_of_two || span_names) return std::nullopt;
+  if (!is_one_of_two || has_spans()) return std::nullopt;
   return labels.F1(1);
 }
 
@@ -251,13 +251,13 @@ void AddCorrectness(const Evaluation& e, const ModelInfo& info, Json& json) {
   }
   const ShareInterval interval = WilsonInterval(e.right_count(), e.examples());
   json["accuracy_interval"] = {interval.low, interval.high};
-  if (e.span_names) json["spans"] = SpansOf(e);
+  if (e.has_spans()) json["spans"] = SpansOf(e);
   json["macro_f1"] = e.labels.MacroF1();
   json["positive_f1"] = OrNull(e.PositiveF1(info));
   json["unanswered"] = e.errors.size();
   json["errors"] = ErrorsOf(e);
-  json["classes"] = ClassesOf(e.labels, e.span_names.value_or(info.labels));
-  json["confusion"] = e.span_names ? Json(nullptr) : ConfusionOf(e.labels, info);
+  json["classes"] = ClassesOf(e.labels, e.has_spans() ? e.span_names : info.labels);
+  json["confusion"] = e.has_spans() ? Json(nullptr) : ConfusionOf(e.labels, info);
   json[Baseline::kRowsField] = e.rows.Hex();
   json[Baseline::kRightField] = RightToHex(e.right);
   json["baseline"] = ComparisonOf(e);

@@ -96,8 +96,8 @@ struct Evaluation {
   bool reads_failed = false;       ///< of some of them
   LabelCounts labels;              ///< that examples have, and that they were given
   /// The names of labels where these are kinds of spans, of a model that labels tokens: an example
-  /// is right then if all its spans are. Nothing: they are the model's labels.
-  std::optional<std::vector<std::string>> span_names;
+  /// is right then if all its spans are. Empty: they are the model's labels.
+  std::vector<std::string> span_names;
   uint64_t cut_texts = 0;        ///< texts with spans of which some did not fit
   Digest rows;                   ///< of the examples' texts and labels
   uint64_t deadline_misses = 0;  ///< answers that came after the target
@@ -142,6 +142,8 @@ struct Evaluation {
   [[nodiscard]] double accuracy() const;
   /// Returns the share of examples that were right in the baseline. There are examples and one.
   [[nodiscard]] double accuracy_before() const;
+  /// Returns whether labels are those of spans.
+  [[nodiscard]] bool has_spans() const { return !span_names.empty(); }
   /// Returns the counts of all spans together.
   [[nodiscard]] LabelCount AllSpans() const;
   /// Returns the F1 of the label with id 1, which of two says yes; nothing for other models.

@@ -72,3 +72,12 @@ PY
   [ "$status" -eq 1 ]
   [[ $output == *"position 1: "* ]]
 }
+
+@test "bytes of tokens and spans of texts agree" {
+  "$python" -c 'import torch, transformers' 2>/dev/null ||
+    skip "needs a Python with transformers and PyTorch; STI_PYTORCH may name one"
+  export HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1
+  works "$repo/scripts/agree-on-offsets" --python "$python" --count 40
+  works "$repo/scripts/agree-on-spans" --python "$python" --lines 5 --tools "$(dirname "$(command -v sti-run)")"
+  like "$output" *"spans-roberta: 5 lines, 5 ways, "*" spans, 0 lines differ"*
+}
