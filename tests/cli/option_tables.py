@@ -61,6 +61,7 @@ MEASURING = ("--metric, --submodels, --gains, --quick, --order, --cascade, --lev
              "--label-column")
 GATES = "--min-accuracy, --max-p99, --max-memory, --max-bytes, --max-misses, --baseline, --max-drop"
 OF_ROWS = f"--eval, --text-column, --pair-column, --label-column, {GATES}"
+OTHER_HEAD = "{a}: the metric … is for models that …, and this one …; take …"
 AT_ONCE = "{a} does all at once; leave out --part, or {a}"
 
 TABLES = {
@@ -107,12 +108,14 @@ TABLES = {
                   "--offsets --json": "each line is JSON already"},
     },
     "sti-importance": {
-        "contexts": {"measure": MEASURE,
+        "contexts": {"measure": MEASURE, "embeds": "embed.sti --data dev.tsv -o out.importance",
                      "merge": "merge 1.part 2.part -o out.json", "show": "show importance.json"},
         "words": {"other.json": "OTHER"},
         "options": {
             "-o": Option("-o out.importance"), "--metric": Option("--metric loss", "--metric kl"),
             "--metric accuracy": Option("--metric accuracy"), "--submodels": Option("--submodels"),
+            "--metric cosine": Option("--metric cosine"),
+            "--metric spearman": Option("--metric spearman --text-column sentence --pair-column word"),
             "--gains": Option("--gains"), "--quick": Option("--quick"), "--order": Option("--order"),
             "--cascade": Option("--cascade"),
             "--levels": Option("--levels 1x2@2,3x4@6 --cascade"),
@@ -134,7 +137,10 @@ TABLES = {
             ("--quick", "--compute", "{a} computes in fp32; leave out {b}, or {a}"),
             ("--quick", "--metric accuracy",
              "{a} cannot estimate accuracy; take --metric loss or --metric kl"),
-            ("--order, --cascade", "--part", AT_ONCE)],
+            ("--order, --cascade", "--part", AT_ONCE),
+            ("embed.sti", "--metric loss, --metric kl, --metric accuracy", OTHER_HEAD),
+            ("model.sti", "--metric cosine, --metric spearman", OTHER_HEAD),
+            ("embed.sti", "--cascade", "a cascade is for labels; the model embeds texts")],
         "needs": [COLUMN_NEEDS,
                   ("--levels, --alphas", "--cascade", "{a} are of cascades; add {b}"),
                   ("--svg, --png", "show, merge", "{a} goes with show; see sti-importance show --help"),
@@ -142,7 +148,8 @@ TABLES = {
                    "see sti-importance --help")],
         "quiet": {**ONLY_WORDS, "--compute": "auto may choose what is the default",
                   "--resume": "time alone", "--cache-bytes": "time and memory alone",
-                  "--metric accuracy": "it is the default",
+                  "--metric accuracy": "it is the default", "--metric cosine": "likewise",
+                  "embeds: --label-column": "a cosine takes none",
                   "--cascade --levels": "levels bring it", "--cascade --alphas": "alphas bring it"},
         "shown": [
             ("-v, --threads", f"{MEASURE} -v --threads 7", lambda r: " s on 7 threads" in r.err),

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
 
 #include "fuzz/targets.h"
 #include "score/spans.h"
@@ -50,6 +53,15 @@ void Dataset(Input input, const std::string& name) {
       Require(bytes <= content.size(), "no byte is read twice");
     }
     LabelsThatOccur(content, name, columns);
+    const auto pairs = ParseDataset(content, name, {.columns = columns, .scores = true});
+    if (!pairs.ok()) {
+      RequireDataError(pairs.error());
+      continue;
+    }
+    for (const Example& pair : *pairs) {
+      Require(pair.pair && pair.score && std::isfinite(*pair.score), "a pair has a finite score");
+      Require(!pair.Truth(), "and no label");
+    }
   }
 }
 
