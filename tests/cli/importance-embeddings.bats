@@ -126,6 +126,12 @@ cosine='def dot(a; b): [a, b] | transpose | map(.[0] * .[1]) | add;
     sti-importance -q embed.sti --data flat.tsv --metric spearman -o out.json
 }
 
+@test "more cosines than a part holds are refused before anything is measured" {
+  awk 'BEGIN { print "text\tpair\tscore"; for (i = 0; i < 480000; ++i) print "a\tb\t" i % 7 }' >many.tsv
+  refused 2 "sti-importance: the cosines of 480000 pairs, one for each of 33 things to measure, are more than a part holds; take fewer pairs, *" \
+    sti-importance -q embed.sti --data many.tsv --metric spearman --gains --submodels -o out.importance
+}
+
 @test "it is shown by its name: a cosine or a correlation is no percentage" {
   sti-importance -q embed.sti --data sts.tsv --submodels -o cosine.importance
   sti-importance -q embed.sti --data sts.tsv --metric spearman --submodels -o spearman.importance
