@@ -75,6 +75,10 @@ std::string DescribeMeasured(const Evaluation& e) {
     text += Format("target          %s, missed %s times\n", FormatTimeUs(*e.target_us).c_str(),
                    std::to_string(e.deadline_misses).c_str());
   }
+  if (e.windows) {
+    text += Format("windows         %s, of %s inputs\n", std::to_string(*e.windows).c_str(),
+                   std::to_string(e.answers()).c_str());
+  }
   if (e.degraded_inputs > 0) {
     text += Format("degraded        %s inputs\n", std::to_string(e.degraded_inputs).c_str());
   }
@@ -124,9 +128,9 @@ std::string WhyFailed(Gate gate, const Evaluation& e, const Gates& gates) {
   switch (gate) {
     case Gate::kAccuracy:
       return Format("%s %.4f is below --min-accuracy %.4f",
-                    e.pairs        ? "Spearman"
+                    e.pairs         ? "Spearman"
                     : e.has_spans() ? "span F1"
-                                   : "accuracy",
+                                    : "accuracy",
                     e.quality(), *gates.min_accuracy);
     case Gate::kP99:
       return Format("p99 latency %s is above --max-p99 %s",

@@ -213,6 +213,12 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
             "a longer pause begins anew with turn 1 [60s]");
   app.add_flag("--ids", o.ids, "inputs are token ids");
   app.add_flag("--pairs", o.pairs, "a tab separates two sentences")->group(kMostUsed);
+  app.add_option("--window", o.window, "longer texts in windows of N tokens, and one answer of all")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N");
+  app.add_option("--stride", o.stride, "tokens from a window to the next [half a window]")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N");
   app.add_option("--top", o.top, "scores of the K best labels only")
       ->check(CLI::Range(1, 65536))
       ->type_name("K");
@@ -244,6 +250,9 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   STI_RETURN_IF_ERROR(CheckEvaluation(app, o));
   STI_RETURN_IF_ERROR(RequireOption(app, {"--top"}, "--json"));
   if (o.models.empty()) STI_RETURN_IF_ERROR(RequireOption(app, {"--seed"}, "--plan"));
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--stride"}, "--window"));
+  STI_RETURN_IF_ERROR(
+      RefuseBeside(app, "--ids", {"--window"}, "ids have no words to split between"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--one-shot", {"--turn-gap"}, "one input is one turn"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "TEXT", {"--one-shot"}, "each text given is answered"));
   for (const char* without_pause : {"TEXT", "--one-shot", "--eval"})

@@ -57,8 +57,10 @@ struct RunOptions {
   bool ids = false;
   bool pairs = false;
   bool stats = false;
-  uint32_t top = 0;              ///< 0: all
-  std::optional<uint64_t> seed;  ///< of inputs that a cascade sends on by chance; default: 0
+  std::optional<uint32_t> window;  ///< tokens of the windows that longer texts are read in
+  std::optional<uint32_t> stride;  ///< from one to the next; default: UsualStride
+  uint32_t top = 0;                ///< 0: all
+  std::optional<uint64_t> seed;    ///< of inputs that a cascade sends on by chance; default: 0
   VectorFormat format = VectorFormat::kText;
   std::optional<Aggregation> aggregation;  ///< of tokens into spans; default: by first tokens
   std::optional<uint32_t> dimensions;      ///< of embeddings, the first so many; default: all

@@ -93,9 +93,9 @@ void PrintNumbers(std::span<const float> numbers) {
   std::printf("\n");
 }
 
-Json DegradedOf(const RunResult& run) {
+Json DegradedOf(const std::vector<DegradedShard>& degraded) {
   Json list = Json::array();
-  for (const DegradedShard& shard : run.degraded) {
+  for (const DegradedShard& shard : degraded) {
     list.push_back({{"layer", shard.id.layer},
                     {"slice", shard.id.slice},
                     {"bits", shard.bits},
@@ -105,10 +105,10 @@ Json DegradedOf(const RunResult& run) {
 }
 
 // Returns the times that the plan has for this very run; null unless it is the plan's own first
-// turn, at the start or warm as it was planned, and to its end. A cascade level behind the first
-// reads what those before it have not.
+// turn, at the start or warm as it was planned, and to its end, and all of the text. A cascade
+// level behind the first reads what those before it have not.
 const PlanTimes* PlannedTimes(const Answer& answer) {
-  const bool planned = answer.plan->times && answer.run.turn == 1 &&
+  const bool planned = answer.plan->times && answer.run.turn == 1 && answer.window_count() == 1 &&
                        answer.plan->cold == answer.cold && !answer.run.fallback &&
                        (!answer.cascade || answer.cascade->level == 1);
   return planned ? &*answer.plan->times : nullptr;
@@ -198,6 +198,15 @@ void PrintText(std::string_view text, bool to_terminal) {
   });
 }
 
+// Returns what was special about reading the text, each mark behind `parted_by`.
+std::string MarksOf(const Answer& answer, char parted_by) {
+  std::string marks;
+  if (answer.window_count() > 1)
+    marks += Format("%c[%u windows]", parted_by, answer.window_count());
+  if (answer.truncated) marks += Format("%c[truncated]", parted_by);
+  return marks;
+}
+
 }  // namespace
 
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
@@ -215,13 +224,15 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   }
   json["tokens"] = answer.tokens;
   json["truncated"] = answer.truncated;
+  if (answer.windows) json["windows"] = answer.windows->windows;
   json["latency_us"] = answer.latency_us;
   if (waited_us) json["waited_us"] = *waited_us;
   json["deadline_met"] = answer.deadline_met ? Json(*answer.deadline_met) : Json(nullptr);
-  json["degraded"] = DegradedOf(answer.run);
+  json["degraded"] = DegradedOf(answer.degraded());
   if (answer.plan->fallback) {
-    json["fallback"] = answer.run.fallback.has_value();
-    json["rows_missing"] = answer.run.fallback ? answer.run.fallback->rows_missing : 0;
+    const std::optional<GivenUp> fallback = answer.fallback();
+    json["fallback"] = fallback.has_value();
+    json["rows_missing"] = fallback ? fallback->rows_missing : 0;
   }
   if (answer.cascade) {
     json["level"] = answer.cascade->level;
@@ -232,7 +243,7 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   json["turn"] = answer.turn;
   json["stall_us"] = answer.stall_us();
   json["bytes_read"] = answer.bytes_read();
-  AddTimes(answer, json);
+  if (answer.window_count() == 1) AddTimes(answer, json);
   printer.Add(json);
   printer.End();
 }
@@ -245,8 +256,7 @@ void PrintPlain(const std::string& name, const std::string& text, const Answer& 
   }
   const bool to_terminal = isatty(STDOUT_FILENO) != 0;
   if (const auto* spans = std::get_if<TextSpans>(&answer.content)) {
-    std::string line =
-        Column(name) + SpansText(*spans, text) + (answer.truncated ? "\t[truncated]" : "");
+    std::string line = Column(name) + SpansText(*spans, text) + MarksOf(answer, '\t');
     if (to_terminal) line = ForTerminal(line);
     std::fwrite(line.data(), 1, line.size(), stdout);
     std::printf("\n");
@@ -258,7 +268,7 @@ void PrintPlain(const std::string& name, const std::string& text, const Answer& 
   std::printf("%s%s\t%.4f\t", Column(name).c_str(), said.c_str(),
               double{labels.scores[labels.label]});
   PrintText(text, to_terminal);
-  std::printf("%s\n", answer.truncated ? " [truncated]" : "");
+  std::printf("%s\n", MarksOf(answer, ' ').c_str());
 }
 
 void PrintUnusable(bool json, const std::string& name, const std::string& text,
@@ -279,26 +289,31 @@ void PrintUnnamed(bool json, const std::string& line, const Error& error) {
 
 std::vector<std::string> DescribeRun(const Answer& answer) {
   std::string line = FormatTimeUs(answer.latency_us);
+  const bool is_whole = answer.window_count() == 1;
+  if (!is_whole) {
+    line += " in " + Counted(answer.window_count(), "window") + ", the slowest " +
+            FormatTimeUs(answer.windows->slowest_us);
+  }
   if (answer.target_us) {
     line += " of " + FormatTimeUs(*answer.target_us);
     line += *answer.deadline_met ? "" : " (late)";
   }
   const double predicted_us =
       answer.cascade ? answer.predicted_path_us.value_or(0) : answer.plan->predicted_latency_us;
-  if (predicted_us > 0) line += ", predicted " + FormatTimeUs(predicted_us);
+  if (predicted_us > 0 && is_whole) line += ", predicted " + FormatTimeUs(predicted_us);
   if (answer.cascade) line += ", " + DescribeCascade(*answer.cascade);
   line += ", stalled " + FormatTimeUs(answer.stall_us());
   line += ", read " + FormatBytes(answer.bytes_read());
-  if (!answer.run.degraded.empty())
-    line += ", " + Counted(answer.run.degraded.size(), "shard") + " degraded";
-  if (answer.run.fallback) {
-    line += answer.run.fallback->reads_failed ? ", a read failed: fell back"
-                                              : ", reads were late: fell back";
-    line += " after " + Counted(answer.run.fallback->layers_before, "layer") + ", " +
-            Counted(answer.run.fallback->rows_missing, "word") + " unknown";
+  if (const size_t degraded = answer.degraded().size(); degraded > 0)
+    line += ", " + Counted(degraded, "shard") + " degraded";
+  if (const std::optional<GivenUp> fallback = answer.fallback()) {
+    line += fallback->reads_failed ? ", a read failed: fell back" : ", reads were late: fell back";
+    line += " after " + Counted(fallback->layers_before, "layer") + ", " +
+            Counted(fallback->rows_missing, "word") + " unknown";
   }
   line += ", peak memory " + FormatBytes(PeakRssBytes());
   std::vector<std::string> lines{line};
+  if (!is_whole) return lines;
   lines.reserve(1 + answer.run.layers.size());
   for (size_t k = 0; k < answer.run.layers.size(); ++k) lines.push_back(DescribeLayer(answer, k));
   return lines;

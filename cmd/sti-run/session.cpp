@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/window_reader.h"
 #include "base/process_memory.h"
 #include "common/files.h"
 #include "common/lines.h"
@@ -13,6 +14,7 @@
 #include "host.h"
 #include "pipeline/pass.h"
 #include "pipeline/whole_plan.h"
+#include "text/windows.h"
 #include "watch.h"
 
 namespace sti {
@@ -111,6 +113,11 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
   return plan.cold || (options.plan.empty() && !options.memory_bytes);
 }
 
+std::optional<WindowSizes> WindowsOf(const RunOptions& options) {
+  if (!options.window) return std::nullopt;
+  return WindowSizes{*options.window, options.stride.value_or(UsualStride(*options.window))};
+}
+
 Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelInfo& model,
                                         const Plan& plan, const Tool& tool) {
   SessionOptions session;
@@ -127,6 +134,12 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelIn
   if (!model.labels_tokens()) session.prefix = options.prefix;
   if (model.embeds()) session.dimensions = options.dimensions;
   session.aggregation = options.aggregation.value_or(session.aggregation);
+  session.windows = WindowsOf(options);
+  if (session.windows) {
+    STI_RETURN_IF_ERROR(
+        CheckWindowSizes(*session.windows, model.tokenizer.control_tokens(options.pairs)));
+    session.keeps_window_runs = !options.trace.empty();
+  }
   session.cascade_seed = options.seed.value_or(session.cascade_seed);
   session.meter_decoding = !options.trace.empty();
   const bool replans = !options.replan.empty();
@@ -137,12 +150,14 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelIn
   return session;
 }
 
-// Returns the memory that the longest line may take, where lines are read. Of a plan that was made
-// for this memory it is at most what the plan leaves: short lines keep the plan's times.
-uint64_t LongestLineBytes(const RunOptions& options, const Plan& plan) {
-  if (!options.texts.empty() || !options.eval.empty()) return 0;
+// Returns the memory that the longest text may take: its line, where lines are read, and its tokens
+// where it is read in windows. Of a plan that was made for this memory it is at most what the plan
+// leaves: short lines keep the plan's times.
+uint64_t LongestLineBytes(const RunOptions& options, const Plan& plan, const ModelInfo& model) {
   const uint64_t planned_for = PlannedForBytes(options, plan);
-  const uint64_t line = LineReader::kMaxLineBytes;
+  const bool has_lines = options.texts.empty() && options.eval.empty();
+  const uint64_t line =
+      (has_lines ? LineReader::kMaxLineBytes : 0) + MostTokenBytes(options, model);
   return planned_for == 0 ? line : std::min(line, planned_for - plan.predicted_peak_bytes);
 }
 
@@ -202,9 +217,10 @@ Result<OpenedSession> OpenSession(const RunOptions& options, size_t labels, cons
   model.options.clock_khz = ClockLimitKhz();
   uint64_t held = 0;
   if (options.memory_bytes) {
-    const uint64_t vectors = labels * VectorBytes(model.file.index().info);
+    const ModelInfo& info = model.file.index().info;
+    const uint64_t vectors = labels * VectorBytes(info);
     model.options.own_bytes =
-        BytesForModels(options, LongestLineBytes(options, *plan) + vectors, &held);
+        BytesForModels(options, LongestLineBytes(options, *plan, info) + vectors, &held);
     model.options.planned_for_bytes = PlannedForBytes(options, *plan);
   }
   auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);
@@ -226,6 +242,11 @@ bool LeavesToChance(const Plan& plan) {
   return plan.cascade && std::ranges::any_of(plan.cascade->levels, [](const CascadeLevel& level) {
            return level.rule.slope.has_value();
          });
+}
+
+uint64_t MostTokenBytes(const RunOptions& options, const ModelInfo& model) {
+  const std::optional<WindowSizes> windows = WindowsOf(options);
+  return windows ? MostTextBytes(model, *windows) : 0;
 }
 
 uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* held) {

@@ -35,6 +35,9 @@ Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,
 /// Returns whether the plan has a cascade that sends inputs on by chance.
 bool LeavesToChance(const Plan& plan);
 
+/// Returns the most bytes that a text takes which is read in windows; 0: none is.
+uint64_t MostTokenBytes(const RunOptions& options, const ModelInfo& model);
+
 /// Returns how many of the bytes that --memory allows are left for models. `held` gets the others:
 /// what the process holds, its code included, and `later`, what it will hold that is no model's.
 uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* held);

@@ -172,7 +172,10 @@ Result<OpenedModels> OpenAll(const RunOptions& options, const OptionsOfEach& eac
     // One of the longest lines may be held, and the next is read meanwhile.
     constexpr uint64_t kLines = 2 * uint64_t{LineReader::kMaxLineBytes};
     static_assert(ServedModels::kMostHeldBytes <= LineReader::kMaxLineBytes);
-    serving.own_bytes = BytesForModels(options, kThreadBytes * models.size() + kLines, &held);
+    uint64_t later = kLines;
+    for (const ModelToServe& model : models)
+      later += kThreadBytes + MostTokenBytes(options, model.file.index().info);
+    serving.own_bytes = BytesForModels(options, later, &held);
   }
   auto served = ServedModels::Open(std::move(models), std::move(serving));
   if (!served.ok()) return InProcess(served.error(), options, held);

@@ -33,13 +33,17 @@ void Mishaps::Add(const Answer& answer) {
   ++inputs;
   if (answer.late()) {
     ++late;
-    worst_late_us = std::max(worst_late_us, answer.latency_us - *answer.target_us);
+    worst_late_us = std::max(worst_late_us, answer.late_by_us());
   }
-  if (!answer.run.degraded.empty()) ++degraded;
-  if (answer.run.fallback) {
+  if (!answer.degraded().empty()) ++degraded;
+  if (const std::optional<GivenUp> fallback = answer.fallback()) {
     ++fallbacks;
-    failed += answer.run.fallback->reads_failed ? 1 : 0;
-    rows_missing += answer.run.fallback->rows_missing;
+    failed += fallback->reads_failed ? 1 : 0;
+    rows_missing += fallback->rows_missing;
+  }
+  if (answer.window_count() > 1) {
+    ++split;
+    windows += answer.window_count();
   }
   if (answer.truncated) ++truncated;
 }
@@ -61,17 +65,20 @@ std::string Summary(const Mishaps& mishaps) {
     fallback += ", with " + std::to_string(mishaps.rows_missing) + " unknown words in all";
   add(mishaps.fallbacks, fallback);
   add(mishaps.truncated, "truncated");
+  add(mishaps.split, "read in " + std::to_string(mishaps.windows) + " windows");
   return summary;
 }
 
 void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session& session) const {
   const std::string input = options_.Prefix() + "input " + std::to_string(mishaps_.inputs);
   if (before.late == 0 && mishaps_.late == 1) {
-    tool_.Warn(input + " is late: " + FormatTimeUs(answer.latency_us) + " of " +
-               FormatTimeUs(*answer.target_us) + "; --stats shows where the time goes");
+    const double late_us = *answer.target_us + answer.late_by_us();
+    tool_.Warn(input + (answer.window_count() > 1 ? " has a window that is late: " : " is late: ") +
+               FormatTimeUs(late_us) + " of " + FormatTimeUs(*answer.target_us) +
+               "; --stats shows where the time goes");
   }
   if (before.degraded == 0 && mishaps_.degraded == 1) {
-    tool_.Warn(input + " has " + Counted(answer.run.degraded.size(), "shard") +
+    tool_.Warn(input + " has " + Counted(answer.degraded().size(), "shard") +
                " at fewer bits than planned, whose reads were late");
   }
   if (before.fallbacks == 0 && mishaps_.fallbacks == 1) {
@@ -80,8 +87,10 @@ void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session
                Counted(mishaps_.rows_missing, "word") + " unknown");
   }
   if (before.truncated == 0 && mishaps_.truncated == 1) {
-    tool_.Warn(input + " is truncated to " + std::to_string(session.status().max_length) +
-               " tokens; plan with a longer --length");
+    tool_.Warn(input + " is truncated to " +
+               (answer.windows ? std::to_string(answer.tokens) + " tokens"
+                               : std::to_string(session.status().max_length) +
+                                     " tokens; plan with a longer --length"));
   }
 }
 
@@ -157,11 +166,13 @@ struct TraceWriter::Events {
                            LaneName(kCompute, "compute")});
   double origin_us = 0;  ///< of the run at hand
   double end_us = 0;
-  uint32_t level = 0;  ///< of the cascade that the run at hand is, from 1; 0: there is none
+  uint32_t level = 0;   ///< of the cascade that the run at hand is, from 1; 0: there is none
+  uint32_t window = 0;  ///< of its text that the run at hand is, from 1; 0: it is of the whole
 
   void Add(const std::string& name, Lane lane, double begin_us, double until_us,
            Json args = Json::object()) {
     if (level > 0) args["cascade_level"] = level;
+    if (window > 0) args["window"] = window;
     list.push_back({{"name", name},
                     {"ph", "X"},
                     {"pid", 1},
@@ -179,15 +190,27 @@ TraceWriter::~TraceWriter() = default;
 void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
   Events& events = *events_;
   const RunResult& run = answer.run;
-  const RunResult& first =
-      answer.cascade && !answer.cascade->before().empty() ? answer.cascade->before()[0].run : run;
+  const bool has_windows = answer.windows && !answer.windows->before.empty();
+  const bool has_levels = answer.cascade && !answer.cascade->before().empty();
+  const RunResult& first = has_windows  ? answer.windows->before[0].run
+                           : has_levels ? answer.cascade->before()[0].run
+                                        : run;
   // Reads of a run that was woken begin before it.
   double first_us = first.embeddings_io_begin_us;
   for (const ReadSpan& span : first.reads) first_us = std::min(first_us, span.begin_us);
   events.origin_us = events.end_us - first_us + (events.end_us > 0 ? kPause_us : 0);
-  if (!answer.cascade) return AddRun(run, schedule);
   const double begin_us = events.origin_us;
-  events.level = 0;
+  events.level = events.window = 0;
+  if (has_windows) {
+    for (const WindowRun& window : answer.windows->before) {
+      ++events.window;
+      events.origin_us = begin_us + window.began_us;
+      AddRun(window.run, *window.schedule);
+    }
+    ++events.window;
+    events.origin_us = begin_us + answer.windows->began_us;
+  }
+  if (!answer.cascade) return AddRun(run, schedule);
   for (const CascadeLevelRun& level : answer.cascade->before()) {
     ++events.level;
     events.origin_us = begin_us + level.began_us;

@@ -55,6 +55,8 @@ struct Mishaps {
   uint64_t failed = 0;        ///< of them those of which a read failed
   uint64_t rows_missing = 0;  ///< words that counted as unknown, since their rows had not come
   uint64_t truncated = 0;     ///< inputs longer than the plan's length
+  uint64_t split = 0;         ///< answers of several windows
+  uint64_t windows = 0;       ///< of those
 
   void Add(const Answer& answer);
 };

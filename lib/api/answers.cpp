@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <utility>
+#include <variant>
+
+#include "api/session.h"
 
 namespace sti {
 namespace {
@@ -16,7 +20,51 @@ uint64_t ThisThread() {
   return number;
 }
 
+void TakeFigures(const Answer& from, ModelAnswer* to) {
+  to->tokens = from.tokens;
+  to->turn = from.turn;
+  to->depth = static_cast<uint32_t>(from.plan->layers.size());
+  to->width = from.plan->width;
+  to->bytes_read = from.bytes_read();
+  to->degraded_shards = static_cast<uint32_t>(from.degraded().size());
+  to->latency_us = from.latency_us;
+  to->stall_us = from.stall_us();
+  to->truncated = from.truncated;
+  const std::optional<GivenUp> fallback = from.fallback();
+  to->fell_back = fallback.has_value();
+  to->rows_missing = fallback ? fallback->rows_missing : 0;
+  to->windows = from.window_count();
+  to->late = from.late();
+  if (!from.cascade) return;
+  to->level = from.cascade->level;
+  to->confidence = from.cascade->confidence;
+}
+
+void TakeLabels(const Answer& from, Problem problem, ModelAnswer* to) {
+  const LabelScores& said = from.labels();
+  to->scores = said.scores;
+  to->ranked.resize(said.scores.size());
+  std::iota(to->ranked.begin(), to->ranked.end(), 0U);
+  const std::vector<float>& order = from.ranking();
+  std::stable_sort(to->ranked.begin(), to->ranked.end(),
+                   [&](uint32_t a, uint32_t b) { return order[a] > order[b]; });
+  to->chosen = problem == Problem::kMultiLabel ? static_cast<uint32_t>(said.labels.size()) : 1;
+}
+
 }  // namespace
+
+ModelAnswer ModelAnswerOf(const Answer& from, Problem problem) {
+  ModelAnswer answer;
+  TakeFigures(from, &answer);
+  if (const auto* embedding = std::get_if<Embedding>(&from.content)) {
+    answer.embedding = embedding->values;
+  } else if (const auto* text = std::get_if<TextSpans>(&from.content)) {
+    answer.spans = text->spans;
+  } else {
+    TakeLabels(from, problem, &answer);
+  }
+  return answer;
+}
 
 Answers::Entry* Answers::Find() {
   const uint64_t thread = ThisThread();

@@ -11,8 +11,11 @@
 
 #include "base/mutex.h"
 #include "score/spans.h"
+#include "types/model_info.h"
 
 namespace sti {
+
+struct Answer;
 
 /// The answer to one input, with the figures of its run.
 struct ModelAnswer {
@@ -37,7 +40,11 @@ struct ModelAnswer {
   std::optional<double> confidence;
   bool fell_back = false;     ///< the plan's fallback answered
   uint32_t rows_missing = 0;  ///< tokens that counted as unknown, since their rows did not come
+  uint32_t windows = 1;       ///< that the text was read in
 };
+
+/// Returns what an app may ask of a session's answer, whose labels are of such a problem.
+ModelAnswer ModelAnswerOf(const Answer& from, Problem problem);
 
 /// Keeps the last answer of each of the kThreads threads that asked last. Thread-safe.
 class Answers {

@@ -15,7 +15,8 @@
 namespace sti {
 namespace {
 
-// The latency of an answer as a multiple of its pipeline's bound, of all cascade levels together.
+// The latency of an answer as a multiple of its pipeline's bound, of all cascade levels
+// or windows together.
 double OverBound(const Answer& answer) {
   double latency_us = answer.run.latency_us;
   double bound_us = PipelineBoundUs(answer.run);
@@ -24,6 +25,10 @@ double OverBound(const Answer& answer) {
       latency_us += level.run.latency_us;
       bound_us += PipelineBoundUs(level.run);
     }
+  }
+  if (answer.windows) {
+    latency_us += answer.windows->run_us;
+    bound_us += answer.windows->bound_us;
   }
   return latency_us / bound_us;
 }
@@ -51,9 +56,10 @@ AnsweredRow MeasuredRowOf(const Answer& answer) {
   row.over_bound = OverBound(answer);
   row.bytes_read = answer.bytes_read();
   row.late = answer.late();
-  row.degraded = !answer.run.degraded.empty();
+  row.degraded = !answer.degraded().empty();
   row.guaranteed = answer.plan != nullptr && answer.plan->fallback;
-  if (answer.run.fallback) row.fallback_rows_missing = answer.run.fallback->rows_missing;
+  if (const auto fallback = answer.fallback()) row.fallback_rows_missing = fallback->rows_missing;
+  if (answer.windows) row.windows = answer.windows->windows;
   if (answer.cascade) {
     row.cascade = CascadeRow{answer.cascade->level, answer.cascade->returned == Returned::kDeadline,
                              answer.cascade->words_pruned};

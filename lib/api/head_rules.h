@@ -1,5 +1,6 @@
-// What a session may be asked follows from its model's head: labels of texts go through cascades
-// and have turns, vectors compare under one plan alone, and tokens are of one text.
+// The rules of what a session may be asked, which follow from its model's head: labels of texts go
+// through cascades and have turns, vectors compare under one plan alone, and tokens are of one
+// text.
 #pragma once
 
 #include <cstdint>

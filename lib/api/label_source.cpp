@@ -7,18 +7,12 @@
 #include "format/label_vectors_file.h"
 #include "io/container_file.h"
 #include "score/nearest.h"
-#include "text/tokenizer.h"
 
 namespace sti {
 namespace {
 
 std::span<const uint8_t> AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-Status EmbedOne(Session& session, const Example& example, RunResult* run) {
-  STI_ASSIGN_OR_RETURN(const Encoding encoding, session.Encode(example.text, example.pair));
-  return session.EmbedExample(encoding, run);
 }
 
 // Returns an error of embedding an example, which it names if it is at fault.
@@ -64,7 +58,8 @@ Result<LabelVectors> EmbedExamples(Session& session, const LabelledRows& rows,
   RunResult run;
   for (size_t i = 0; i < rows.examples.size(); ++i) {
     if (cancelled && cancelled()) return CancelledError();
-    const Status embedded = EmbedOne(session, rows.examples[i], &run);
+    const Status embedded =
+        session.EmbedExample(rows.examples[i].text, rows.examples[i].pair, &run);
     if (!embedded.ok()) return About(embedded.error(), i);
     means.Add(*rows.examples[i].label, run.values);
     if (progress) progress(i + 1, rows.examples.size());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "api/label_source.h"
@@ -44,7 +43,8 @@ ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
 // Returns whether sessions under both are opened in the same way.
 bool OpenAlike(const ModelOptions& a, const ModelOptions& b) {
   return a.late == b.late && a.compute == b.compute && a.clock_khz == b.clock_khz &&
-         a.lock_memory == b.lock_memory &&
+         a.lock_memory == b.lock_memory && a.window_tokens == b.window_tokens &&
+         a.window_stride == b.window_stride &&
          a.request.judging.memory_bytes == b.request.judging.memory_bytes;
 }
 
@@ -53,35 +53,6 @@ bool OpenAlike(const ModelOptions& a, const ModelOptions& b) {
 bool MayHaveBrokenSession(const Status& status) {
   if (status.ok()) return false;
   return status.error().kind == ErrorKind::kMachine || status.error().kind == ErrorKind::kNoMemory;
-}
-
-void TakeFigures(const Answer& from, ModelAnswer* to) {
-  to->tokens = from.tokens;
-  to->turn = from.turn;
-  to->depth = static_cast<uint32_t>(from.plan->layers.size());
-  to->width = from.plan->width;
-  to->bytes_read = from.bytes_read();
-  to->degraded_shards = static_cast<uint32_t>(from.run.degraded.size());
-  to->latency_us = from.latency_us;
-  to->stall_us = from.stall_us();
-  to->truncated = from.truncated;
-  to->fell_back = from.run.fallback.has_value();
-  to->rows_missing = from.run.fallback ? from.run.fallback->rows_missing : 0;
-  to->late = from.late();
-  if (!from.cascade) return;
-  to->level = from.cascade->level;
-  to->confidence = from.cascade->confidence;
-}
-
-void TakeLabels(const Answer& from, Problem problem, ModelAnswer* to) {
-  const LabelScores& said = from.labels();
-  to->scores = said.scores;
-  to->ranked.resize(said.scores.size());
-  std::iota(to->ranked.begin(), to->ranked.end(), 0U);
-  const std::vector<float>& order = from.ranking();
-  std::stable_sort(to->ranked.begin(), to->ranked.end(),
-                   [&](uint32_t a, uint32_t b) { return order[a] > order[b]; });
-  to->chosen = problem == Problem::kMultiLabel ? static_cast<uint32_t>(said.labels.size()) : 1;
 }
 
 }  // namespace
@@ -220,6 +191,10 @@ SessionOptions Model::OptionsNow() {
   options.threshold = options_.threshold;
   options.aggregation = options_.aggregation;
   options.lock_memory = options_.lock_memory;
+  if (const uint32_t tokens = options_.window_tokens; tokens != 0) {
+    const uint32_t stride = options_.window_stride;
+    options.windows = WindowSizes{tokens, stride == 0 ? UsualStride(tokens) : stride};
+  }
   options.own_bytes = options_.request.judging.memory_bytes;
   options.planned_for_bytes = PlannedForNow();
   options.label_vectors = label_vectors_;
@@ -466,16 +441,7 @@ Status Model::Run(std::span<const uint32_t> ids) {
 
 Status Model::Ask(const Encoding& encoding, Clock::time_point taken) {
   STI_RETURN_IF_ERROR(session_->Ask(encoding, taken, &answer_));
-  ModelAnswer answer;
-  TakeFigures(answer_, &answer);
-  if (const auto* embedding = std::get_if<Embedding>(&answer_.content)) {
-    answer.embedding = embedding->values;
-  } else if (const auto* text = std::get_if<TextSpans>(&answer_.content)) {
-    answer.spans = text->spans;
-  } else {
-    TakeLabels(answer_, session_->answer_info().problem, &answer);
-  }
-  answers_.Put(std::move(answer));
+  answers_.Put(ModelAnswerOf(answer_, session_->answer_info().problem));
   drift_.See(session_->drift());
   return {};
 }

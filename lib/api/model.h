@@ -46,6 +46,8 @@ struct ModelOptions {
   Aggregation aggregation = Aggregation::kFirst;  ///< as SessionOptions::aggregation
   uint64_t clock_khz = 0;                         ///< of the cores; 0: not known
   bool lock_memory = false;                       ///< as SessionOptions::lock_memory
+  uint32_t window_tokens = 0;  ///< texts with more are read in windows; 0: they are cut
+  uint32_t window_stride = 0;  ///< as WindowSizes has it; 0: UsualStride
 };
 
 /// How a model stands after the last call that was made.

@@ -51,6 +51,10 @@ LogLine LineFor(const Notice& notice) {
                      notice.actual + "; rare characters may give other tokens");
     case Notice::Kind::kNotLocked:
       return Warning(notice.actual, Remedy::kMoreLockedMemory);
+    case Notice::Kind::kFirstWindowCounts:
+      return Warning(
+          "the model's vectors are made of a text's first token, so that of a long text the first "
+          "window alone counts");
     case Notice::Kind::kLeadTime:
       return Info(LeadTimeLine(notice.time_us));
     case Notice::Kind::kDrift:

@@ -20,8 +20,9 @@ struct Notice {
     kOtherKernel,    ///< the plan counts on the kernel `planned`, this session has `actual`
     kOtherUnicode,   ///< the model was made with Unicode `planned`, this library has `actual`
     kNotLocked,      ///< `actual` says why memory that was to be locked is not, or not all of it
-    kLeadTime,       ///< the plan counts on being woken `time_us` before each input
-    kDrift,          ///< the device has become slower than the plan counts on, by `drift`
+    kFirstWindowCounts,  ///< of a text in windows, the first alone makes its vector
+    kLeadTime,           ///< the plan counts on being woken `time_us` before each input
+    kDrift,              ///< the device has become slower than the plan counts on, by `drift`
     kPlannedAgain,   ///< the plan `actual` is in force, since the device has changed as `why` says
     kPlanKept,       ///< as `why` says, but no other plan can be had, for the reason `actual`
     kOtherVariants,  ///< runs go under other variants of the plan, for the reason `why`

@@ -9,6 +9,7 @@
 
 #include "api/head_rules.h"
 #include "api/shard_memory.h"
+#include "api/window_reader.h"
 #include "base/remedy.h"
 #include "base/thread_pool.h"
 #include "io/container_file.h"
@@ -18,6 +19,7 @@
 #include "text/model_tokenizer.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
+#include "text/windows.h"
 #include "types/cascade.h"
 #include "types/label_vectors.h"
 #include "types/score.h"
@@ -111,6 +113,16 @@ std::vector<float> Answer::logits() const {
   return logarithms;
 }
 
+std::vector<DegradedShard> Answer::degraded() const {
+  std::vector<DegradedShard> shards = windows ? windows->degraded : std::vector<DegradedShard>();
+  shards.insert(shards.end(), run.degraded.begin(), run.degraded.end());
+  return shards;
+}
+
+std::optional<GivenUp> Answer::fallback() const {
+  return windows ? BothGivenUp(windows->fallback, run.fallback) : run.fallback;
+}
+
 Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
                                                const SessionOptions& options) {
   STI_RETURN_IF_ERROR(CheckLate(options.late, plan));
@@ -168,6 +180,10 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
     STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(file.index(), plan, *memory_));
   }
   STI_ASSIGN_OR_RETURN(pipeline_, Pipeline::Create(std::move(file), std::move(plan), pipeline));
+  if (options.windows) {
+    reader_ = std::make_unique<WindowReader>(*options.windows, options.keeps_window_runs, info());
+    STI_RETURN_IF_ERROR(reader_->Check(pipeline_->plan()));
+  }
   // Shards of the first layers arrive while the tokenizer is made.
   if (options.lazy && pipeline_->plan().variants.empty()) STI_RETURN_IF_ERROR(Wake());
   return tokenizer_ ? Status() : make_tokenizer(status().file->index());
@@ -188,6 +204,7 @@ void Session::TellDifferences() const {
     tell(Notice::Kind::kOtherReadPath, plan.read_path, path);
   if (!plan.kernel.name.empty() && plan.kernel.name != kernel)
     tell(Notice::Kind::kOtherKernel, plan.kernel.name, kernel);
+  if (reader_ && FirstWindowCounts(info())) notices_({.kind = Notice::Kind::kFirstWindowCounts});
   if (plan.wake_us) notices_({.kind = Notice::Kind::kLeadTime, .time_us = *plan.wake_us});
   if (const Status& refusal = *status().lock_refusal; !refusal.ok())
     tell(Notice::Kind::kNotLocked, "", refusal.error().what);
@@ -241,25 +258,34 @@ std::optional<uint64_t> Session::own_bytes() const {
   return memory_ ? std::optional<uint64_t>(memory_->bytes) : std::nullopt;
 }
 
+Status Session::CheckTokens(const Encoding& encoding) const {
+  if (!info().labels_tokens() || encoding.continues_word.size() == encoding.ids.size()) return {};
+  return DataError("a model that labels tokens of texts is asked with a text, and not with ids");
+}
+
 Status Session::Check(const Encoding& encoding) const {
-  if (info().labels_tokens() && encoding.continues_word.size() != encoding.ids.size())
-    return DataError("a model that labels tokens of texts is asked with a text, and not with ids");
+  STI_RETURN_IF_ERROR(CheckTokens(encoding));
   return pipeline_->Check({TokenInput{encoding.ids, encoding.types}, {}});
 }
 
 Result<Encoding> Session::Encode(std::string_view text,
                                  std::optional<std::string_view> pair) const {
+  return EncodeUpTo(reader_ ? kMostTextTokens : status().max_length, text, pair);
+}
+
+Result<Encoding> Session::EncodeUpTo(uint32_t most, std::string_view text,
+                                     std::optional<std::string_view> pair) const {
   if (pair &&
       (info().labels_tokens() || info().tokenizer.second_type >= info().shape.token_types)) {
     return DataError("the model takes no pairs");
   }
   if (info().labels_tokens()) {
-    Encoding encoding = tokenizer_->Encode(text, pair, status().max_length);
+    Encoding encoding = tokenizer_->Encode(text, pair, most);
     tokenizer_->MarkContinuations(text, &encoding);
     return encoding;
   }
-  if (prefix().empty()) return tokenizer_->Encode(text, pair, status().max_length);
-  Encoding encoding = tokenizer_->Encode(prefix() + std::string(text), pair, status().max_length);
+  if (prefix().empty()) return tokenizer_->Encode(text, pair, most);
+  Encoding encoding = tokenizer_->Encode(prefix() + std::string(text), pair, most);
   LeavePrefixOut(prefix().size(), &encoding);
   return encoding;
 }
@@ -267,23 +293,38 @@ Result<Encoding> Session::Encode(std::string_view text,
 Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
   const bool cold = cold_start_.has_value();
   taken = std::exchange(cold_start_, std::nullopt).value_or(taken);
-  if (info().labels_tokens()) STI_RETURN_IF_ERROR(Check(encoding));
-  STI_RETURN_IF_ERROR(Run(encoding, taken, answer));
+  STI_RETURN_IF_ERROR(CheckTokens(encoding));
+  answer->tokens = static_cast<uint32_t>(encoding.ids.size());
+  answer->truncated = encoding.truncated;
+  answer->windows.reset();
+  // Ids that are of no text have no words to be split between.
+  const bool splits = reader_ && !encoding.words.empty();
+  STI_RETURN_IF_ERROR(splits ? RunWindows(encoding, taken, answer)
+                             : Run(encoding, taken, false, answer));
   if (info().embeds()) STI_RETURN_IF_ERROR(Embed(answer));
   if (info().labels_tokens()) FindSpans(encoding, answer);
   if (answer_info().has_labels()) Score(answer);
-  answer->tokens = static_cast<uint32_t>(encoding.ids.size());
-  answer->truncated = encoding.truncated;
   answer->turn = ++turn_;
   answer->cold = cold;
   answer->latency_us = MicrosecondsBetween(taken, Clock::now());
   answer->deadline_met.reset();
-  if (answer->target_us) answer->deadline_met = answer->latency_us <= *answer->target_us;
+  if (answer->target_us) {
+    answer->deadline_met =
+        splits ? answer->windows->late == 0 : answer->latency_us <= *answer->target_us;
+  }
   TellDrift();
   return {};
 }
 
-Status Session::Run(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
+Status Session::RunWindows(const Encoding& text, Clock::time_point taken, Answer* answer) {
+  const auto run = [&](const Encoding& window, Clock::time_point began, bool rows) {
+    return Run(window, began, rows, answer);
+  };
+  return reader_->Read(
+      text, taken, run, [&] { return status().schedule; }, answer);
+}
+
+Status Session::Run(const Encoding& encoding, Clock::time_point taken, bool rows, Answer* answer) {
   answer->plan = &pipeline_->PlanFor(encoding.ids.size());
   answer->target_us = answer->plan->target_us;
   RunTerms terms;
@@ -292,7 +333,13 @@ Status Session::Run(const Encoding& encoding, Clock::time_point taken, Answer* a
   if (!pipeline_->plan().cascade) {
     answer->cascade.reset();
     answer->predicted_path_us.reset();
-    return RunTokens(*pipeline_, encoding.ids, encoding.types, terms, &answer->run);
+    PassOutput output;
+    output.hidden = rows;
+    output.values.swap(answer->run.values);
+    Status ran = pipeline_->Run({TokenInput{encoding.ids, encoding.types}, {}}, terms, &output,
+                                &answer->run);
+    output.values.swap(answer->run.values);
+    return ran;
   }
   if (!answer->cascade) answer->cascade.emplace();
   answer->predicted_path_us.reset();
@@ -334,7 +381,9 @@ Status Session::Embed(Answer* answer) const {
   return {};
 }
 
-Status Session::EmbedExample(const Encoding& encoding, RunResult* run) {
+Status Session::EmbedExample(std::string_view text, std::optional<std::string_view> pair,
+                             RunResult* run) {
+  STI_ASSIGN_OR_RETURN(const Encoding encoding, EncodeUpTo(status().max_length, text, pair));
   cold_start_.reset();
   RunTerms terms;
   terms.taken = Clock::now();
@@ -380,6 +429,7 @@ Status Session::EndEngagement() {
 
 Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
   STI_RETURN_IF_ERROR(CheckLate(late_, plan));
+  if (reader_) STI_RETURN_IF_ERROR(reader_->Check(plan));
   STI_RETURN_IF_ERROR(CheckPlanForHead(plan, info()));
   if (label_vectors_) {
     STI_RETURN_IF_ERROR(

@@ -28,12 +28,14 @@
 #include "types/model_info.h"
 #include "types/plan.h"
 #include "types/tag_scheme.h"
+#include "types/text_window.h"
 
 namespace sti {
 
 class ContainerFile;
 class Tokenizer;
 class Vocabulary;
+class WindowReader;
 struct Encoding;
 struct LabelVectors;
 struct OwnMemory;
@@ -81,6 +83,11 @@ struct SessionOptions {
   std::optional<uint32_t> dimensions;
   /// The vectors that a model that embeds answers by (Session::AnswerBy); null: it embeds.
   std::shared_ptr<const LabelVectors> label_vectors;
+  /// How texts are read that have more tokens than a window: window by window, each a run of its
+  /// own, of which one answer is made (api/window_join.h). Nothing: they are cut.
+  std::optional<WindowSizes> windows;
+  /// Whether answers keep the runs of all their windows.
+  bool keeps_window_runs = false;
   /// The least score that a label of a multi-label model needs.
   double threshold = 0.5;
   /// The way in which a model that labels tokens makes spans of them.
@@ -119,6 +126,30 @@ struct TextSpans {
   std::span<const std::string> names;  ///< of spans by number, owned by the session
 };
 
+/// Holds one run of several that an answer came of, and what it was read by.
+struct WindowRun {
+  RunResult run;
+  std::shared_ptr<const LoadSchedule> schedule;
+  double began_us = 0;  ///< after `taken` of Session::Ask
+};
+
+/// Says how a text was read in windows, of which each was a run with a target of its own. The last
+/// one's run is that of the answer, and those before it are summed up here.
+struct WindowsReport {
+  uint32_t windows = 1;
+  double began_us = 0;    ///< of the last one, after `taken` of Session::Ask
+  double slowest_us = 0;  ///< the most that one took; the first one from `taken` on
+  uint32_t late = 0;      ///< how many came after their target
+  double late_by_us = 0;  ///< the most that one came after it
+  uint64_t bytes_read = 0;
+  double stall_us = 0;
+  double run_us = 0;    ///< RunReport::latency_us
+  double bound_us = 0;  ///< PipelineBoundUs
+  std::vector<DegradedShard> degraded;
+  std::optional<GivenUp> fallback;  ///< of all that gave up; the words that were missing in all
+  std::vector<WindowRun> before;    ///< where SessionOptions::keeps_window_runs
+};
+
 /// The answer of a session to one input. Of a cascade it is that of the level that answered: its
 /// run, its plan and its labels.
 struct Answer {
@@ -126,6 +157,7 @@ struct Answer {
   std::variant<LabelScores, Embedding, TextSpans> content;  ///< as Session::answer_info has it
   const PlanCore* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
   std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
+  std::optional<WindowsReport> windows;  ///< of a text, where the session reads in windows
   uint32_t tokens = 0;
   bool truncated = false;
   double latency_us = 0;            ///< from `taken` until the answer was complete
@@ -141,14 +173,26 @@ struct Answer {
   [[nodiscard]] const LabelScores& labels() const { return std::get<LabelScores>(content); }
   /// Returns whether the answer came after its target.
   [[nodiscard]] bool late() const { return deadline_met.has_value() && !*deadline_met; }
+  /// Returns how long after its target it came, or the latest of its windows after theirs.
+  [[nodiscard]] double late_by_us() const {
+    return windows ? windows->late_by_us : latency_us - target_us.value_or(latency_us);
+  }
+  /// Returns how many windows the text was read in.
+  [[nodiscard]] uint32_t window_count() const { return windows ? windows->windows : 1; }
   /// Returns the bytes that were read for the input, and the time that layers waited for reads, of
-  /// all cascade levels together.
+  /// all cascade levels or windows together.
   [[nodiscard]] uint64_t bytes_read() const {
-    return run.bytes_read + (cascade ? cascade->BytesReadBefore() : 0);
+    return run.bytes_read + (cascade ? cascade->BytesReadBefore() : 0) +
+           (windows ? windows->bytes_read : 0);
   }
   [[nodiscard]] double stall_us() const {
-    return run.stall_us + (cascade ? cascade->StallBeforeUs() : 0);
+    return run.stall_us + (cascade ? cascade->StallBeforeUs() : 0) +
+           (windows ? windows->stall_us : 0);
   }
+  /// Returns the shards that ran below their planned bits, of all windows together.
+  [[nodiscard]] std::vector<DegradedShard> degraded() const;
+  /// Returns how the run gave up on IO, or any window's; nothing: none did.
+  [[nodiscard]] std::optional<GivenUp> fallback() const;
   /// Returns whether the scores are those of two cascade levels together.
   [[nodiscard]] bool is_together() const { return cascade && !cascade->together.empty(); }
   /// Returns the numbers [labels] that labels are ranked by: logits, since a probability may be
@@ -179,9 +223,9 @@ class Session {
   /// Closes a session, and returns its container, open, for another.
   static ContainerFile Close(std::unique_ptr<Session> session);
 
-  /// Turns a text, or a pair of texts, into ids, cut to the plan's length. An error is the input's
-  /// own: others can be used. A model that labels tokens takes one text, and no ids of other
-  /// making.
+  /// Turns a text, or a pair of texts, into ids, cut to the plan's length, or where the session
+  /// reads in windows to kMostTextTokens. An error is the input's own: others can be used. A model
+  /// that labels tokens takes one text, and no ids of other making.
   [[nodiscard]] Result<Encoding> Encode(std::string_view text,
                                         std::optional<std::string_view> pair = {}) const;
 
@@ -203,8 +247,10 @@ class Session {
   /// opened with them.
   [[nodiscard]] Status AnswerBy(std::shared_ptr<const LabelVectors> vectors);
   /// Embeds one input, as an example of a label and no turn: at the planned bits, however late
-  /// reads are. The embedding is `run->values`. Errors are those of Ask.
-  [[nodiscard]] Status EmbedExample(const Encoding& encoding, RunResult* run);
+  /// reads are, and cut to the plan's length, so that its vector is the same whether texts are read
+  /// in windows. The embedding is `run->values`. Errors are those of Encode and Ask.
+  [[nodiscard]] Status EmbedExample(std::string_view text, std::optional<std::string_view> pair,
+                                    RunResult* run);
 
   /// Waits for reads in flight, as closing does. It fails only if it is interrupted.
   [[nodiscard]] Status FinishReads() { return pipeline_->FinishReads(); }
@@ -264,7 +310,12 @@ class Session {
  private:
   explicit Session(const SessionOptions& options);
   [[nodiscard]] Status Start(ContainerFile& file, Plan plan, const SessionOptions& options);
-  [[nodiscard]] Status Run(const Encoding& encoding, Clock::time_point taken, Answer* answer);
+  [[nodiscard]] Status Run(const Encoding& encoding, Clock::time_point taken, bool rows,
+                           Answer* answer);
+  [[nodiscard]] Result<Encoding> EncodeUpTo(uint32_t most, std::string_view text,
+                                            std::optional<std::string_view> pair) const;
+  [[nodiscard]] Status RunWindows(const Encoding& text, Clock::time_point taken, Answer* answer);
+  [[nodiscard]] Status CheckTokens(const Encoding& encoding) const;
   void Score(Answer* answer) const;
   [[nodiscard]] Status FinishEmbedding(bool is_compared, std::vector<float>* values) const;
   [[nodiscard]] Status Embed(Answer* answer) const;
@@ -288,6 +339,7 @@ class Session {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<OwnMemory> memory_;  ///< that bounds the session, as its first plan found it
   std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<WindowReader> reader_;  ///< where texts are read in windows
 };
 
 /// A longer pause begins a new engagement, where nobody says otherwise.

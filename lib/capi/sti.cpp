@@ -214,6 +214,8 @@ double FigureOf(const ModelAnswer& answer, int32_t figure) {
       return answer.rows_missing;
     case STI_SPANS:
       return static_cast<double>(answer.spans.size());
+    case STI_WINDOWS:
+      return answer.windows;
     default:
       return kNone;
   }

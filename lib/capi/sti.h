@@ -171,6 +171,8 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 #define STI_CLOCK_KHZ 19     /* clock of the cores, for plans with one for each [0: not known] */
 #define STI_LOCK_MEMORY 20   /* 1: shards and working memory stay in RAM, where allowed [0] */
 #define STI_AGGREGATION 21   /* how tokens become spans [STI_AGGREGATION_FIRST] */
+#define STI_WINDOW 22 /* longer texts are read in windows of so many tokens [0: they are cut] */
+#define STI_STRIDE 23 /* most tokens from one window to the next [0: half a window] */
 
 #define STI_LATE_WAIT 0    /* it keeps its bits and misses the target */
 #define STI_LATE_DEGRADE 1 /* it is computed with what has arrived; the plan needs a target */
@@ -203,8 +205,10 @@ sti_code sti_plan(sti_model* model, sti_error* error);
 sti_code sti_wake(sti_model* model, sti_error* error);
 
 /* Answers a text of `size` bytes of UTF-8, or a pair of texts; `pair` NULL: there is none. Bytes
- * that are not UTF-8 count as U+FFFD. What is too long is cut (STI_TRUNCATED). An engagement, in
- * which inputs are turns, begins anew where the model is loaded again. */
+ * that are not UTF-8 count as U+FFFD. What is too long is cut (STI_TRUNCATED), or under STI_WINDOW
+ * read in windows, of a pair the second text: each is a run within the target, and the answer is
+ * made of all (STI_WINDOWS). An engagement, in which inputs are turns, begins anew where the model
+ * is loaded again. */
 sti_code sti_run(sti_model* model, const char* text, size_t size, const char* pair,
                  size_t pair_size, sti_error* error);
 
@@ -275,6 +279,7 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_FELL_BACK 14    /* 1: reads did not come, and the plan's fallback answered */
 #define STI_ROWS_MISSING 15 /* tokens that counted as unknown, since their rows did not come */
 #define STI_SPANS 16        /* spans that the answer names, of a model that labels tokens */
+#define STI_WINDOWS 17      /* windows that the text was read in */
 /* Figures of the model, after the last call that has ended. */
 #define STI_LABELS 32
 #define STI_OWN_BYTES 33 /* memory of the model, index not counted */

@@ -220,6 +220,10 @@ constexpr Option kOptions[] = {
                                         Aggregation::kNone};
        o.aggregation = kWays[v];
      }},
+    {STI_WINDOW, kMostCount,
+     [](ModelOptions& o, int64_t v) { o.window_tokens = static_cast<uint32_t>(v); }},
+    {STI_STRIDE, kMostCount,
+     [](ModelOptions& o, int64_t v) { o.window_stride = static_cast<uint32_t>(v); }},
     {STI_LOCK_MEMORY, 1, [](ModelOptions& o, int64_t v) { o.lock_memory = v != 0; }},
 };
 

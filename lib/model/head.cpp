@@ -5,10 +5,13 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string>
 
+#include "base/remedy.h"
 #include "kernels/elementwise.h"
 #include "model/layer_executor.h"
 #include "network/tensors.h"
+#include "types/finite.h"
 
 namespace sti {
 namespace {
@@ -74,25 +77,42 @@ void ClassifyTokens(const ModelShape& shape, const HeadParameters& parameters, u
   });
 }
 
-namespace {
+void RowPool::Begin(std::span<float> pooled) {
+  count_ = 0;
+  std::ranges::fill(pooled, is_mean_ ? 0.0F : -std::numeric_limits<float>::infinity());
+}
 
-// Replaces `pooled` [d] by the mean or the greatest of `count` rows [count, d].
-void PoolRows(Pooling pooling, const float* rows, uint32_t count, std::span<float> pooled) {
-  const bool is_mean = pooling == Pooling::kMean;
-  std::ranges::fill(pooled, is_mean ? 0.0F : -std::numeric_limits<float>::infinity());
+void RowPool::Add(const float* rows, uint32_t count, std::span<float> pooled) {
   for (uint32_t row = 0; row < count; ++row) {
     const float* values = rows + size_t{row} * pooled.size();
     for (size_t i = 0; i < pooled.size(); ++i) {
       // A value that is no number stays one, so that it is noticed.
-      if (is_mean) pooled[i] += values[i];
-      if (!is_mean && (values[i] > pooled[i] || std::isnan(values[i]))) pooled[i] = values[i];
+      if (is_mean_) pooled[i] += values[i];
+      if (!is_mean_ && (values[i] > pooled[i] || std::isnan(values[i]))) pooled[i] = values[i];
     }
   }
-  if (!is_mean) return;
-  for (float& value : pooled) value /= static_cast<float>(count);
+  count_ += count;
 }
 
-}  // namespace
+void RowPool::Finish(std::span<float> pooled) const {
+  if (!is_mean_) return;
+  for (float& value : pooled) value /= static_cast<float>(count_);
+}
+
+Status CheckHeadValues(const ModelInfo& info, std::span<const float> values) {
+  const std::string answer = info.embeds() ? "embedding" : "label";
+  if (!AllFinite(values)) {
+    return DataError("the model's numbers overflow for it, so that it has no " + answer)
+        .In(Source::kInput)
+        .Fix(Remedy::kMakeModelAgain);
+  }
+  if (!info.head.unit_length) return {};
+  const uint32_t d = info.head_values();
+  for (; !values.empty(); values = values.subspan(d)) {
+    STI_RETURN_IF_ERROR(CheckDirection(values.first(d)));
+  }
+  return {};
+}
 
 void MakeUnitLength(std::span<float> vector) {
   double squares = 0;
@@ -116,7 +136,10 @@ void EmbedSequences(const HeadTraits& traits, const Batch& batch, const float* h
       std::copy_n(hidden + size_t{s} * d, d, vector.begin());
     } else {
       const uint32_t first = batch.offsets[s];
-      PoolRows(traits.pooling, hidden + size_t{first} * d, batch.offsets[s + 1] - first, vector);
+      RowPool pool(traits.pooling);
+      pool.Begin(vector);
+      pool.Add(hidden + size_t{first} * d, batch.offsets[s + 1] - first, vector);
+      pool.Finish(vector);
     }
     if (traits.unit_length) MakeUnitLength(vector);
   }

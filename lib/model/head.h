@@ -51,6 +51,29 @@ void MakeUnitLength(std::span<float> vector);
 /// Returns a DataError, the input's own, for a vector of zeros alone, which has no direction. Pure.
 Status CheckDirection(std::span<const float> vector);
 
+/// Pools rows [d], one after another, to one of their mean or of the greatest of each column. The
+/// sums have one fixed order, that of the rows.
+class RowPool {
+ public:
+  /// `pooling` is kMean or kMaximum.
+  explicit RowPool(Pooling pooling) : is_mean_(pooling == Pooling::kMean) {}
+
+  /// Begins anew; `pooled` [d] is the caller's, from here to Finish.
+  void Begin(std::span<float> pooled);
+  /// Takes `count` rows [count, d].
+  void Add(const float* rows, uint32_t count, std::span<float> pooled);
+  /// Leaves in `pooled` what the rows come to, of which there was one at least.
+  void Finish(std::span<float> pooled) const;
+
+ private:
+  bool is_mean_;
+  uint64_t count_ = 0;
+};
+
+/// Returns an error of the input if what its head gave, `values` [sequences, head_values()], is no
+/// answer: a number is not finite, or an embedding that is to have unit length is all zeros. Pure.
+[[nodiscard]] Status CheckHeadValues(const ModelInfo& info, std::span<const float> values);
+
 /// Goes from `hidden` [rows, d], those that the traits want of a batch, to `embeddings` [sequences,
 /// d]. A vector of zeros stays one, as it has no length to be divided by. Pure.
 void EmbedSequences(const HeadTraits& traits, const Batch& batch, const float* hidden, uint32_t d,

@@ -92,6 +92,7 @@ void Evaluation::AddMeasured(const AnsweredRow& row) {
   guaranteed = guaranteed || row.guaranteed;
   fallbacks += row.fallback_rows_missing ? 1 : 0;
   rows_missing += row.fallback_rows_missing.value_or(0);
+  if (row.windows) windows = windows.value_or(0) + *row.windows;
   bytes_read.Add(static_cast<double>(row.bytes_read));
   latency_us.Add(row.latency_us);
   stall_us.Add(row.stall_us);
@@ -298,6 +299,7 @@ std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
       MeasuredOf(e.latency_us, {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}});
   json["deadline_misses"] = e.deadline_misses;
   json["degraded_inputs"] = e.degraded_inputs;
+  if (e.windows) json["windows"] = *e.windows;
   if (e.guaranteed) {
     json["fallback"] = e.fallbacks;
     json["rows_missing"] = e.rows_missing;

@@ -36,7 +36,7 @@ struct CascadeRow {
 };
 
 /// The answer to a row, in the numbers that an evaluation adds up; of a cascade those of all levels
-/// that ran.
+/// that ran, of a text in windows those of all.
 struct AnsweredRow {
   Judgement judged;
   std::vector<uint32_t> given;  ///< labels, ascending
@@ -49,6 +49,7 @@ struct AnsweredRow {
   bool guaranteed = false;                        ///< the plan has a fallback
   std::optional<uint32_t> fallback_rows_missing;  ///< unknown words; nothing: no fallback answered
   std::optional<CascadeRow> cascade;              ///< nothing without a cascade
+  std::optional<uint32_t> windows;  ///< that its text was read in; nothing: texts are cut
 };
 
 /// Holds what one level of a cascade answered.
@@ -105,7 +106,9 @@ struct Evaluation {
   bool guaranteed = false;       ///< the plan has a fallback
   uint64_t fallbacks = 0;        ///< answers of the fallback
   uint64_t rows_missing = 0;     ///< words of answers that counted as unknown
-  RunningMean loss;              ///< in nats
+  std::optional<uint64_t>
+      windows;       ///< that texts were read in, all together; nothing: they are cut
+  RunningMean loss;  ///< in nats
   RunningMean bytes_read;
   Samples latency_us;  ///< [answers] from the text to the answer
   Samples stall_us;    ///< [answers] computation waiting for IO

@@ -51,11 +51,9 @@ class PieceList {
 
   void Add(uint32_t id, ByteRange bytes) {
     const uint64_t at = count_++;
-    if (at < limit_) {
-      pieces_.push_back({id, word_, bytes});
-    } else if (keeps_ == Keeps::kEnd && limit_ > 0) {
-      pieces_[at % limit_] = {id, word_, bytes};
-    }
+    const Piece piece{id, word_, bytes};
+    if (at < limit_) pieces_.push_back(piece);
+    if (at >= limit_ && keeps_ == Keeps::kEnd && limit_ > 0) pieces_[at % limit_] = piece;
   }
 
   /// Puts the pieces that are kept in order, once all were added.

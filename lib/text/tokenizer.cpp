@@ -70,8 +70,7 @@ const Vocabulary& Tokenizer::vocabulary() const {
 
 Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view> pair,
                            uint32_t max_length) const {
-  const bool doubled = info_.kind == TokenizerKind::kByteBpe;  // RoBERTa parts a pair by two
-  const uint32_t control = !pair ? 2 : (doubled ? 4 : 3);
+  const uint32_t control = info_.control_tokens(pair.has_value());
   const uint64_t budget = max_length > control ? max_length - control : 0;
   const auto keeps = info_.cuts_begin ? PieceList::Keeps::kEnd : PieceList::Keeps::kBegin;
   PieceList first(budget, keeps);
@@ -101,7 +100,7 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   const uint32_t words = Append(first, skipped(first, cut.first), cut.first, 0, &encoding);
   AppendControl(info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), 0);
-  if (doubled) AppendControl(info_.sep_id, &encoding);
+  if (control == 4) AppendControl(info_.sep_id, &encoding);
   encoding.second_begin = static_cast<uint32_t>(encoding.ids.size());
   Append(second, skipped(second, cut.second), cut.second, words, &encoding);
   AppendControl(info_.sep_id, &encoding);

@@ -104,6 +104,12 @@ struct TokenizerInfo {
   uint32_t second_type = 1;       ///< token type of a pair's second text; 0 but for BERT
   uint32_t max_length = 0;        ///< most tokens of an input; 0: as many as there are positions
   bool cuts_begin = false;        ///< a text that is too long loses its begin, and not its end
+
+  /// Returns how many control tokens a text has, or a pair: RoBERTa parts a pair by two.
+  [[nodiscard]] uint32_t control_tokens(bool pair) const {
+    if (!pair) return 2;
+    return kind == TokenizerKind::kByteBpe ? 4 : 3;
+  }
 };
 
 /// Holds everything about a model but its tensors.

@@ -46,6 +46,8 @@ class Option(enum.IntEnum):
     CLOCK_KHZ = 19
     LOCK_MEMORY = 20
     AGGREGATION = 21
+    WINDOW = 22
+    STRIDE = 23
 
 
 class Late(enum.IntEnum):
@@ -100,6 +102,7 @@ class Stat(enum.IntEnum):
     FELL_BACK = 14
     ROWS_MISSING = 15
     SPANS = 16
+    WINDOWS = 17
     LABELS = 32
     OWN_BYTES = 33
     PRELOADED_BYTES = 34

@@ -42,6 +42,8 @@ constexpr OptionRow kRows[] = {
     {STI_THRESHOLD_PPM, "STI_THRESHOLD_PPM", 100'000, 900'000},
     {STI_CLOCK_KHZ, "STI_CLOCK_KHZ", 1'000'000, 2'000'000},
     {STI_LOCK_MEMORY, "STI_LOCK_MEMORY", 1, 1},
+    {STI_WINDOW, "STI_WINDOW", 6, 8},
+    {STI_STRIDE, "STI_STRIDE", 1, 2},
 };
 
 /// Holds what a model gives: codes, texts of errors, figures and scores, times left out.
@@ -132,7 +134,7 @@ class OptionPairs : public StiTest {
       for (const double score : ScoresOf(model_)) given->figures.push_back(score);
       for (const int32_t figure :
            {STI_TRUNCATED, STI_TOKENS, STI_CHOSEN, STI_TURN, STI_READ_BYTES, STI_DEGRADED_SHARDS,
-            STI_DEPTH, STI_WIDTH, STI_FELL_BACK, STI_ROWS_MISSING, STI_OWN_BYTES,
+            STI_DEPTH, STI_WIDTH, STI_FELL_BACK, STI_ROWS_MISSING, STI_WINDOWS, STI_OWN_BYTES,
             STI_PRELOADED_BYTES, STI_PREDICTED_US, STI_PREDICTED_P99_US}) {
         const double value = sti_stat(model_, figure);
         given->figures.push_back(std::isnan(value) ? -1 : value);

@@ -70,6 +70,34 @@ TEST_F(StiTest, AnswersAsASessionDoes) {
   EXPECT_EQ(sti_stat(model_, STI_TURN), 1);
 }
 
+TEST_F(StiTest, LongTextsAreReadInWindows) {
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += "a b c ";
+  ASSERT_TRUE(Is(STI_OK, Run(text), error_));
+  EXPECT_EQ(sti_stat(model_, STI_TRUNCATED), 1);
+  EXPECT_EQ(sti_stat(model_, STI_WINDOWS), 1);
+  ASSERT_TRUE(Is(STI_OK, sti_set(model_, STI_WINDOW, 12, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, Run(text), error_));
+  EXPECT_EQ(sti_stat(model_, STI_TRUNCATED), 0);
+  EXPECT_EQ(sti_stat(model_, STI_TOKENS), 92);
+  const double half = sti_stat(model_, STI_WINDOWS);
+  ASSERT_TRUE(Is(STI_OK, sti_set(model_, STI_STRIDE, 12, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, Run(text), error_));
+  EXPECT_EQ(sti_stat(model_, STI_WINDOWS), 9) << "ten tokens each";
+  EXPECT_GT(half, 9);
+  EXPECT_EQ(sti_stat(model_, STI_TURN), 1) << "a text is one input";
+  // Ids are of no text, and fit or not.
+  std::vector<uint32_t> ids(20, 5);
+  ASSERT_TRUE(Is(STI_OK, sti_run_ids(model_, ids.data(), ids.size(), &error_), error_));
+  EXPECT_EQ(sti_stat(model_, STI_WINDOWS), 1);
+  for (const auto& [option, value] : {std::pair(STI_STRIDE, 13), std::pair(STI_WINDOW, 2)}) {
+    ASSERT_TRUE(Is(STI_OK, sti_set(model_, option, value, &error_), error_));
+    EXPECT_TRUE(Is(STI_USAGE, Run(text), error_));
+    ASSERT_TRUE(Is(STI_OK, sti_set(model_, option, 12, &error_), error_));
+    EXPECT_TRUE(Is(STI_OK, Run(text), error_));
+  }
+}
+
 TEST_F(StiTest, IdsAreAnsweredAsTheirText) {
   ASSERT_TRUE(Is(STI_OK, Run("a b"), error_));
   const std::vector<double> expected = ScoresOf(model_);

@@ -66,6 +66,7 @@ inline const std::vector<OptionValues>& Options() {
       {STI_THRESHOLD_PPM, "STI_THRESHOLD_PPM", {0, 200'000}, false},
       {STI_CLOCK_KHZ, "STI_CLOCK_KHZ", {0, 1'000'000, 2'000'000}, true},
       {STI_LOCK_MEMORY, "STI_LOCK_MEMORY", {0, 1}, true},
+      {STI_WINDOW, "STI_WINDOW", {0, 8}, true},
       {99, "99", {1}, false},
   };
   return options;

@@ -29,6 +29,7 @@ struct InForce {
   std::optional<std::map<int32_t, int64_t>> made;  ///< options that a plan was made by
   std::map<int32_t, int64_t> options;              ///< that are not 0
   uint64_t turn = 0;                               ///< inputs of the engagement
+  uint64_t runs = 0;                               ///< of these
   bool reload = false;                             ///< an option has changed since the last load
 };
 
@@ -100,6 +101,7 @@ inline Outcome Ask(sti_model* model, const Text& text, bool held) {
   const std::pair<const char*, int32_t> kFigures[] = {{"late", STI_IS_LATE},
                                                       {"truncated", STI_TRUNCATED},
                                                       {"tokens", STI_TOKENS},
+                                                      {"windows", STI_WINDOWS},
                                                       {"chosen", STI_CHOSEN},
                                                       {"depth", STI_DEPTH},
                                                       {"width", STI_WIDTH},

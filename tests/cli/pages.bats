@@ -73,6 +73,7 @@ setup_file() {
   printf '%s\n' "Anna B-PER" "lives O" "in O" "Berlin B-LOC" >tagged.conll
   head -n 3 dev.tsv | cut -f 1 >lines
   tail -n 3 dev.tsv | cut -f 1 >dialogue.txt
+  for _ in 1 2 3 4 5 6 7 8 9; do tr "\n" " " <dialogue.txt; done >pages.txt
   echo "$alarm" >line.txt
   awk '{ print (NR % 2 ? "a" : "b") "\t" $0 }' dialogue.txt >named.txt
   sti-run -q model.sti --eval dev.tsv --json >full.json

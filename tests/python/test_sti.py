@@ -93,6 +93,17 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(self.model.embed([]).shape, (0, 16))
         self.assertEqual(self.model.stat(sti.Stat.DIMENSIONS), 16)
 
+    def test_long_texts_are_read_in_windows(self):
+        text = "the movie was very good and not bad " * 4
+        cut = self.model.embed([text]).tobytes()
+        self.assertEqual(self.model.stat(sti.Stat.WINDOWS), 1)
+        self.model.set(sti.Option.WINDOW, 12)
+        whole = self.model.embed([text]).tobytes()
+        self.assertNotEqual(whole, cut)
+        self.assertGreater(self.model.stat(sti.Stat.WINDOWS), 4)
+        self.model.set(sti.Option.STRIDE, 12)
+        self.assertNotEqual(self.model.embed([text]).tobytes(), whole)
+
     def test_examples_give_it_labels_until_they_are_taken_back(self):
         before = self.model.embed(["the movie"]).tobytes()
         examples = b"text\tlabel\nthe movie\tfilm\nplay it again\tmusic\n"

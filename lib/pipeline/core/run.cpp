@@ -6,32 +6,10 @@
 #include <utility>
 #include <variant>
 
-#include "base/remedy.h"
 #include "model/head.h"
 #include "network/tensors.h"
-#include "types/finite.h"
 
 namespace sti {
-
-namespace {
-
-// Returns an error of the input if what the head gave is no answer.
-Status CheckValues(const ModelInfo& info, std::span<const float> values) {
-  const std::string answer = info.embeds() ? "embedding" : "label";
-  if (!AllFinite(values)) {
-    return DataError("the model's numbers overflow for it, so that it has no " + answer)
-        .In(Source::kInput)
-        .Fix(Remedy::kMakeModelAgain);
-  }
-  if (!info.head.unit_length) return {};
-  const uint32_t d = info.head_values();
-  for (; !values.empty(); values = values.subspan(d)) {
-    STI_RETURN_IF_ERROR(CheckDirection(values.first(d)));
-  }
-  return {};
-}
-
-}  // namespace
 
 PassRun::PassRun(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
                  Loader& loader, bool keeps_rows)
@@ -245,7 +223,7 @@ Status PassRun::Finish() {
   output_->values.resize(size_t{batch().Results(info.head)} * info.head_values());
   transformer_.Head(batch(), hidden_.data(), resident_.head, output_->values.data());
   report_->head_us = Now() - begin;
-  return CheckValues(info, output_->values);
+  return CheckHeadValues(info, output_->values);
 }
 
 void PassRun::End(bool well) {
