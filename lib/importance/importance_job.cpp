@@ -28,6 +28,10 @@ Status CheckScores(std::span<const Example> examples) {
 
 Status CheckMetric(const ContainerFile& file, Metric metric) {
   if (TraitsOf(metric).output == file.index().info.head.output) return {};
+  if (file.index().info.labels_tokens()) {
+    return ForeignError("labels tokens, and importance is measured of whole texts; plan without it")
+        .At(file.name());
+  }
   const bool labels = file.index().info.has_labels();
   const char* others = labels ? "accuracy, loss or kl" : "cosine or spearman";
   return UsageError("the metric " + std::string(NameOf(metric)) + " is for models that " +
@@ -39,10 +43,6 @@ Status CheckMetric(const ContainerFile& file, Metric metric) {
 
 Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
                     const ImportanceOptions& options) {
-  if (file.index().info.labels_tokens()) {
-    return ForeignError("labels tokens, and importance is measured of whole texts; plan without it")
-        .At(file.name());
-  }
   STI_RETURN_IF_ERROR(CheckMetric(file, options.metric));
   if (file.index().bits.size() < 2) {
     return DataError("has one bitwidth only, so no shard can be raised")

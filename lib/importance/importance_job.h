@@ -21,7 +21,8 @@
 
 namespace sti {
 
-/// Returns kUsage if the metric is not for what the model gives.
+/// Returns kUsage if the metric is not for what the model gives, and kForeign for a model that
+/// labels tokens, which no metric is for.
 Status CheckMetric(const ContainerFile& file, Metric metric);
 
 /// Returns the error of CheckMetric, or a DataError if no shard can be raised, or examples, their

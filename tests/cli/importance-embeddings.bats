@@ -109,7 +109,7 @@ cosine='def dot(a; b): [a, b] | transpose | map(.[0] * .[1]) | add;
     refused 2 "sti-importance: embed.sti: the metric $metric is for models that give labels, and this one embeds texts; take cosine or spearman" \
       sti-importance -q embed.sti --data texts.tsv --metric $metric -o out.json
   done
-  refused 2 "sti-importance: a cascade is for labels; the model embeds texts" \
+  refused 2 "sti-importance: a cascade is for labels of texts, which the model does not give" \
     sti-importance -q embed.sti --data texts.tsv --cascade -o out.json
   refused 3 "sti-importance: texts.tsv:1: no second text; pairs of texts with scores are needed here*" \
     sti-importance -q embed.sti --data texts.tsv --metric spearman -o out.json

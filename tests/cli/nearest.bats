@@ -146,7 +146,7 @@ near() { sti-run -q embed.sti --nearest "$@"; }
 }
 
 @test "options that have no place beside it say why" {
-  refused 2 "sti-run: --nearest is for models that embed texts; model.sti gives labels" \
+  refused 2 "sti-run: --nearest is for models that embed texts; model.sti labels texts" \
     sti-run -q model.sti --nearest examples.tsv x
   refused 2 "sti-run: --nearest takes no --format: its answers are labels; drop one" \
     near examples.tsv --format f32 x
@@ -155,7 +155,7 @@ near() { sti-run -q embed.sti --nearest "$@"; }
   refused 2 "sti-run: --keep goes with --nearest; add it, or drop --keep" sti-run embed.sti --keep kept x
   refused 2 "sti-run: --threshold is for multi-label models; embed.sti gives one label an input" \
     near examples.tsv --threshold 0.5 x
-  refused 2 "sti-run: --replan is for models that give labels; *" \
+  refused 2 "sti-run: --replan is for models that label texts or label tokens; *" \
     near examples.tsv --plan model.plan --replan device.json x
   refused 2 "sti-run: --nearest is a file; name one" near - x
   near examples.tsv --keep kept x >/dev/null

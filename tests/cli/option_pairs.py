@@ -82,7 +82,7 @@ class Given:
     def lines(self):
         """Stdout, if it is answers, one a line."""
         lines = [json_or_none(line) for line in self.out.splitlines()]
-        good = [line for line in lines if isinstance(line, dict) and {"label", "embedding"} & line.keys()]
+        good = [line for line in lines if isinstance(line, dict) and {"label", "embedding", "spans"} & line.keys()]
         return good or None
 
 

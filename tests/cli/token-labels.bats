@@ -110,7 +110,7 @@ END
   done
   refused 2 "sti-run: --aggregate is for models that label tokens; model.sti labels texts" \
     sti-run -q model.sti --aggregate first x
-  refused 3 "sti-importance: dev.tsv: the model labels tokens, *" \
+  refused 3 "sti-importance: tokens.sti: labels tokens, and importance is measured of whole texts; *" \
     sti-importance -q tokens.sti --data dev.tsv --metric kl -o out.importance
 }
 

@@ -65,7 +65,7 @@ load helpers
     sti-importance model.sti -o x.importance
   refused 2 "sti-importance: -o FILE is required; see sti-importance --help" \
     sti-importance model.sti --data few.tsv
-  refused 2 "sti-importance: --metric: f1 not in {accuracy,loss,kl}; see sti-importance --help" \
+  refused 2 "sti-importance: --metric: f1 not in {accuracy,loss,kl,cosine,spearman}; see sti-importance --help" \
     sti-importance model.sti --data few.tsv -o x.importance --metric f1
   [ ! -e x.importance ]
 }

@@ -93,6 +93,24 @@ answer() { sti-run -q model.sti --plan model.plan "$@"; }
   holds "$(tail -n 1 <<<"$output")" '.turn == 2 and .windows == 1'
 }
 
+@test "turns go on from window to window, and guarantees and degraded runs are of each" {
+  sti-plan -q model.sti --profile device.json --importance model.importance --target 12ms \
+    --turns 3 --turn-buffer 400kB -o turns.plan
+  works sti-run -q --json model.sti --plan turns.plan --window 32 < <(long; echo; long; echo)
+  holds "$(jq -s . <<<"$output")" 'map(.turn) == [1, 2] and all(.windows == 3)'
+  # The second text has the bits of later turns throughout: its windows are as texts of their own.
+  words=($(long))
+  for first in 0 15 30 0 15 30; do echo "${words[@]:first:30}"; done >windows
+  works sti-run -q --json model.sti --plan turns.plan <windows
+  jq -s '[.[3:6][].scores.alarm] | add / length' <<<"$output" >expected
+  works sti-run -q --json model.sti --plan turns.plan --window 32 --stride 15 < <(
+    echo "${words[*]}"; echo "${words[*]}")
+  jq -se --slurpfile mean expected '(.[1].scores.alarm - $mean[0]) | fabs < 1e-6' <<<"$output"
+  sti-plan -q model.sti --profile device.json --target 30ms --preload 200kB --guarantee -o safe.plan
+  works sti-run -q --json model.sti --plan safe.plan --on-late degrade --window 32 "$(long)"
+  holds "$output" '.windows == 3 and (.fallback | type) == "boolean" and .rows_missing >= 0'
+}
+
 @test "embeddings pool the tokens of all windows" {
   cp -rL model sentences # what the link leads to
   mkdir sentences/1_Pooling

@@ -9,6 +9,7 @@
 #include "support/test_tokenizer.h"
 #include "text/dataset.h"
 #include "text/tagged_texts.h"
+#include "text/windows.h"
 #include "types/model_info.h"
 
 namespace sti::fuzz {
@@ -112,6 +113,21 @@ void Text(Input input) {
   const std::string problem =
       ProblemOfOffsets(encoding, std::string_view(text).substr(0, tab), pair.value_or(""));
   Require(problem.empty(), problem.c_str());
+  const Encoding whole =
+      tokenizer.Encode(std::string_view(text).substr(0, tab), pair, kMostTextTokens);
+  const auto windows = SplitIntoWindows(whole, {kLength, 5});
+  if (!windows.ok()) return RequireDataError(windows.error());
+  uint32_t counted = 0;
+  for (const TextWindow& window : *windows) {
+    Encoding part;
+    EncodeWindow(whole, window, &part);
+    Require(part.ids.size() <= kLength, "a window has its length at most");
+    Require(window.own_begin == counted && window.own_end >= counted, "a token counts once");
+    Require(window.first_row + window.own_end - window.own_begin <= part.ids.size(),
+            "what counts in a window is in it");
+    counted = window.own_end;
+  }
+  Require(counted == whole.ids.size(), "each token counts");
 }
 
 }  // namespace sti::fuzz
