@@ -77,9 +77,10 @@ std::string SweepText(const SweepGrid& grid) {
                    QualityText(grid, cell).c_str(), cell.on_front ? "  *" : "");
   }
   text += "* no other plan is as good, as fast and as small\n";
-  if (grid.quality == SweepQuality::kShardBits)
+  if (grid.quality == SweepQuality::kShardBits) {
     text += Format("quality is shards x mean bits; sti-importance --submodels would give %s\n",
                    grid.embeds ? "cosines" : "accuracy");
+  }
   if (none) {
     const auto first = std::find_if(grid.cells.begin(), grid.cells.end(),
                                     [](const SweepCell& cell) { return !cell.plan; });

@@ -127,6 +127,7 @@ class RowAsker {
     STI_ASSIGN_OR_RETURN(const std::optional<Error> own, Ask(text.text, std::nullopt));
     if (own) {
       std::vector<uint32_t> kinds;
+      kinds.reserve(truth.size());
       for (const WordSpan& span : truth) kinds.push_back(span.kind);
       AddUnanswered(*own, evaluation, [&](std::string reason) {
         evaluation.AddUnanswered(kinds, std::move(reason));

@@ -65,9 +65,10 @@ Status CheckLabelVectors(const LabelVectors& vectors, const ContainerIndex& inde
     return ForeignError("is for a model that embeds, and this one gives labels")
         .In(Source::kExamples);
   }
-  if (vectors.model != index.model)
+  if (vectors.model != index.model) {
     return foreign("was made for model " + vectors.model.Prefix() + ", not " +
                    index.model.Prefix());
+  }
   if (vectors.submodel != SubmodelDigest(plan))
     return foreign("has embeddings of other layers, slices or bits than the plan runs");
   if (vectors.dimensions > index.info.head_values() ||

@@ -43,9 +43,10 @@ std::string ProblemOfErrors(const Importance& importance) {
 std::string ProblemOfValues(const Importance& importance) {
   const double least = TraitsOf(importance.metric).least;
   const auto problem_of = [least](const SubmodelScore& score) -> std::string {
-    if (!(score.accuracy >= least && score.accuracy <= 1))
+    if (!(score.accuracy >= least && score.accuracy <= 1)) {
       return least == 0 ? "submodels holds an accuracy that is not from 0 to 1"
                         : "submodels holds an accuracy that is not from -1 to 1";
+    }
     if (!std::isfinite(score.loss)) return "submodels holds a loss that is not a finite number";
     return "";
   };

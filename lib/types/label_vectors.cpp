@@ -47,7 +47,7 @@ std::string ProblemOfLabelVectors(const LabelVectors& vectors) {
 uint64_t BytesOf(const LabelVectors& vectors) {
   uint64_t bytes = vectors.prefix.size() + vectors.examples.size() * sizeof(uint32_t) +
                    vectors.vectors.size() * sizeof(float);
-  for (const std::string& label : vectors.labels) bytes += sizeof(label) + label.size();
+  for (const std::string& label : vectors.labels) bytes += sizeof(std::string) + label.size();
   return bytes;
 }
 
