@@ -8,6 +8,7 @@
 #include "kernels/elementwise.h"
 #include "model/head.h"
 #include "network/tensors.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
@@ -62,12 +63,8 @@ void PoolerGradient(PoolerActivation pooler, const float* x, const float* y, uin
 // Turns the gradient at vector / |vector| into that at the vector, in place. One without a length
 // is left as it is by the head, which says nothing of its neighbours: no gradient.
 void UnitLengthGradient(std::span<const float> vector, std::span<float> gradient) {
-  double squares = 0;
-  double along = 0;
-  for (size_t i = 0; i < vector.size(); ++i) {
-    squares += double{vector[i]} * double{vector[i]};
-    along += double{vector[i]} * double{gradient[i]};
-  }
+  const double squares = InnerProduct(vector, vector);
+  const double along = InnerProduct(vector, gradient);
   const double length = std::sqrt(squares);
   for (size_t i = 0; i < vector.size(); ++i) {
     const double across = double{gradient[i]} - double{vector[i]} * along / squares;
@@ -171,9 +168,13 @@ void GradientRun::Head(const HeadParameters& parameters, const float* hidden, fl
   if (!info_.has_labels()) {
     HeadTraits pooling = info_.head;
     pooling.unit_length = false;
-    pooled_.resize(size_t{batch_.sequences()} * shape_.hidden);
+    const size_t d = shape_.hidden;
+    pooled_.resize(batch_.sequences() * d);
     EmbedSequences(pooling, batch_, wanted_.data(), shape_.hidden, pooled_.data());
-    return EmbedSequences(info_.head, batch_, wanted_.data(), shape_.hidden, values);
+    std::ranges::copy(pooled_, values);
+    if (!info_.head.unit_length) return;
+    for (size_t s = 0; s < batch_.sequences(); ++s) MakeUnitLength({values + s * d, d});
+    return;
   }
   const ClassifierHead head{shape_, info_.pooler, parameters};
   head.Pool(count, wanted_.data(), pool_, pooled_);

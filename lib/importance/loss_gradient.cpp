@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/transformer.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
@@ -44,15 +45,9 @@ void DivergenceGradient(Problem problem, std::span<const float> reference,
 }
 
 void CosineGradient(std::span<const float> a, std::span<const float> b, float* gradient) {
-  double product = 0;
-  double squares_a = 0;
-  double squares_b = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    product += double{a[i]} * double{b[i]};
-    squares_a += double{a[i]} * double{a[i]};
-    squares_b += double{b[i]} * double{b[i]};
-  }
-  const double lengths = std::sqrt(squares_a) * std::sqrt(squares_b);
+  const double product = InnerProduct(a, b);
+  const double squares_a = InnerProduct(a, a);
+  const double lengths = std::sqrt(squares_a) * LengthOf(b);
   for (size_t i = 0; i < a.size(); ++i) {
     const double across = double{b[i]} - double{a[i]} * product / squares_a;
     gradient[i] = static_cast<float>(across / lengths);

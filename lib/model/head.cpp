@@ -12,6 +12,7 @@
 #include "model/layer_executor.h"
 #include "network/tensors.h"
 #include "types/finite.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
@@ -115,10 +116,8 @@ Status CheckHeadValues(const ModelInfo& info, std::span<const float> values) {
 }
 
 void MakeUnitLength(std::span<float> vector) {
-  double squares = 0;
-  for (const float value : vector) squares += double{value} * double{value};
-  if (squares == 0) return;
-  const double length = std::sqrt(squares);
+  const double length = LengthOf(vector);
+  if (length == 0) return;
   for (float& value : vector) value = static_cast<float>(double{value} / length);
 }
 

@@ -2,13 +2,9 @@
 
 #include <cmath>
 
-namespace sti {
+#include "types/score.h"
 
-double LengthOf(std::span<const float> vector) {
-  double squares = 0;
-  for (const float value : vector) squares += double{value} * double{value};
-  return std::sqrt(squares);
-}
+namespace sti {
 
 LabelMeans::LabelMeans(size_t labels, uint32_t dimensions)
     : dimensions_(dimensions), examples_(labels), sums_(labels * dimensions) {}
@@ -47,10 +43,7 @@ void NearestLogits(const LabelVectors& vectors, std::span<const float> embedding
   const double factor = kLogitsPerCosine / LengthOf(embedding);
   logits->resize(vectors.labels.size());
   for (size_t label = 0; label < logits->size(); ++label) {
-    const std::span<const float> vector = vectors.Of(label);
-    double product = 0;
-    for (size_t i = 0; i < vector.size(); ++i) product += double{vector[i]} * double{embedding[i]};
-    (*logits)[label] = static_cast<float>(factor * product);
+    (*logits)[label] = static_cast<float>(factor * InnerProduct(vectors.Of(label), embedding));
   }
 }
 

@@ -39,7 +39,4 @@ class LabelMeans {
 void NearestLogits(const LabelVectors& vectors, std::span<const float> embedding,
                    std::vector<float>* logits);
 
-/// Returns the length of a vector. Pure.
-double LengthOf(std::span<const float> vector);
-
 }  // namespace sti

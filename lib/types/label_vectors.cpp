@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "types/limits.h"
 #include "types/model_info.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
@@ -13,9 +14,7 @@ namespace {
 constexpr double kMostOffUnitLength = 1e-3;  // rounding of 16384 numbers is far below it
 
 bool IsOfUnitLength(std::span<const float> vector) {
-  double squares = 0;
-  for (const float value : vector) squares += double{value} * double{value};
-  return std::abs(std::sqrt(squares) - 1) <= kMostOffUnitLength;  // false for what is no number
+  return std::abs(LengthOf(vector) - 1) <= kMostOffUnitLength;  // false for what is no number
 }
 
 }  // namespace

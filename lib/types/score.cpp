@@ -77,16 +77,16 @@ double Divergence(Problem problem, std::span<const float> reference,
                                           : BernoulliDivergence(reference, logits);
 }
 
+double InnerProduct(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += double{a[i]} * double{b[i]};
+  return sum;
+}
+
+double LengthOf(std::span<const float> vector) { return std::sqrt(InnerProduct(vector, vector)); }
+
 double Cosine(std::span<const float> a, std::span<const float> b) {
-  double product = 0;
-  double squares_a = 0;
-  double squares_b = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    product += double{a[i]} * double{b[i]};
-    squares_a += double{a[i]} * double{a[i]};
-    squares_b += double{b[i]} * double{b[i]};
-  }
-  return std::clamp(product / (std::sqrt(squares_a) * std::sqrt(squares_b)), -1.0, 1.0);
+  return std::clamp(InnerProduct(a, b) / (LengthOf(a) * LengthOf(b)), -1.0, 1.0);
 }
 
 uint32_t ArgMax(std::span<const float> logits) {

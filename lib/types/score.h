@@ -52,6 +52,12 @@ std::vector<uint32_t> LabelsOf(Problem problem, std::span<const float> logits,
 /// Returns KlDivergence or BernoulliDivergence, as the problem is.
 double Divergence(Problem problem, std::span<const float> reference, std::span<const float> logits);
 
+/// Returns the inner product of two vectors of one length, added up in order.
+double InnerProduct(std::span<const float> a, std::span<const float> b);
+
+/// Returns the Euclidean length of a vector.
+double LengthOf(std::span<const float> vector);
+
 /// Returns the cosine of the angle between two vectors of one length, -1 to 1; no number if one of
 /// them is all zero or holds what is not finite.
 double Cosine(std::span<const float> a, std::span<const float> b);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "support/expect.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
