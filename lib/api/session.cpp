@@ -333,13 +333,8 @@ Status Session::Run(const Encoding& encoding, Clock::time_point taken, bool rows
   if (!pipeline_->plan().cascade) {
     answer->cascade.reset();
     answer->predicted_path_us.reset();
-    PassOutput output;
-    output.hidden = rows;
-    output.values.swap(answer->run.values);
-    Status ran = pipeline_->Run({TokenInput{encoding.ids, encoding.types}, {}}, terms, &output,
-                                &answer->run);
-    output.values.swap(answer->run.values);
-    return ran;
+    return rows ? RunToRows(*pipeline_, encoding.ids, encoding.types, terms, &answer->run)
+                : RunTokens(*pipeline_, encoding.ids, encoding.types, terms, &answer->run);
   }
   if (!answer->cascade) answer->cascade.emplace();
   answer->predicted_path_us.reset();

@@ -28,6 +28,17 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
       RemedyFor(*fault));
 }
 
+/// Runs one sequence; `rows`: to the hidden rows of the last layer.
+Status RunSequence(Pipeline& pipeline, const TokenInput& input, const RunTerms& terms, bool rows,
+                   RunResult* result) {
+  PassOutput output;
+  output.hidden = rows;
+  output.values.swap(result->values);
+  Status status = pipeline.Run({input, {}}, terms, &output, result);
+  output.values.swap(result->values);
+  return status;
+}
+
 }  // namespace
 
 Status CheckPlan(const ContainerFile& file, const Plan& plan, ComputeType type) {
@@ -104,11 +115,12 @@ DriftWatch& Pipeline::drift() { return core_->drift(); }
 
 Status RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids, std::span<const uint32_t> types,
                  const RunTerms& terms, RunResult* result) {
-  PassOutput output;
-  output.values.swap(result->values);
-  Status status = pipeline.Run({TokenInput{ids, types}, {}}, terms, &output, result);
-  output.values.swap(result->values);
-  return status;
+  return RunSequence(pipeline, {ids, types}, terms, false, result);
+}
+
+Status RunToRows(Pipeline& pipeline, std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                 const RunTerms& terms, RunResult* result) {
+  return RunSequence(pipeline, {ids, types}, terms, true, result);
 }
 
 Result<RunResult> RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids,

@@ -186,8 +186,11 @@ class Pipeline {
   std::unique_ptr<PipelineCore> core_;
 };
 
-/// Runs one sequence of token ids to its logits.
+/// Runs one sequence of token ids to what the head gives, or to the hidden rows of the last layer.
 [[nodiscard]] Status RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids,
+                               std::span<const uint32_t> types, const RunTerms& terms,
+                               RunResult* result);
+[[nodiscard]] Status RunToRows(Pipeline& pipeline, std::span<const uint32_t> ids,
                                std::span<const uint32_t> types, const RunTerms& terms,
                                RunResult* result);
 Result<RunResult> RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids,
