@@ -14,13 +14,13 @@
 #include "api/session.h"
 #include "io/container_file.h"
 #include "model/verify.h"
-#include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 #include "support/tiny_model.h"
 #include "text/tokenizer.h"
+#include "whole_session.h"
 
 namespace sti {
 namespace {
@@ -40,18 +40,15 @@ void MakeContainer(const TempFolder& folder, const std::string& model,
   ASSERT_TRUE(Succeeded(ShardModel(*source, {}, path)));
 }
 
-Result<std::unique_ptr<Session>> OpenWhole(const std::string& path,
-                                           const SessionOptions& options = {}) {
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path));
-  STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), {}));
-  return Session::Open(std::move(file), std::move(plan), options);
+Result<std::vector<float>> EmbeddingOf(Session& session, const Encoding& encoding) {
+  Answer answer;
+  STI_RETURN_IF_ERROR(session.Ask(encoding, Clock::now(), &answer));
+  return std::get<Embedding>(answer.content).values;
 }
 
 Result<std::vector<float>> EmbeddingOf(Session& session, const std::string& text) {
   STI_ASSIGN_OR_RETURN(const Encoding encoding, session.Encode(text));
-  Answer answer;
-  STI_RETURN_IF_ERROR(session.Ask(encoding, Clock::now(), &answer));
-  return std::get<Embedding>(answer.content).values;
+  return EmbeddingOf(session, encoding);
 }
 
 TEST(Embeddings, AreTheReferences) {
@@ -105,31 +102,11 @@ TEST_P(EmbeddingModel, IsAContainerOf15ThatVerifies) {
 }
 
 TEST_P(EmbeddingModel, TextsOfOnePassGiveWhatEachGivesAlone) {
-  auto session = OpenWhole(path_);
-  ASSERT_TRUE(Succeeded(session));
-  std::vector<uint32_t> ids;
-  std::vector<uint32_t> offsets{0};
-  std::vector<float> expected;
-  for (const char* text : {"a", "the movie", "a b c"}) {
-    const auto encoding = (*session)->Encode(text);
-    ASSERT_TRUE(Succeeded(encoding));
-    const auto alone = EmbeddingOf(**session, text);
-    ASSERT_TRUE(Succeeded(alone));
-    expected.insert(expected.end(), alone->begin(), alone->end());
-    ids.insert(ids.end(), encoding->ids.begin(), encoding->ids.end());
-    offsets.push_back(static_cast<uint32_t>(ids.size()));
-  }
-  auto file = ContainerFile::Open(path_);
-  ASSERT_TRUE(Succeeded(file));
-  auto plan = MakeWholePlan(file->index(), {});
-  ASSERT_TRUE(Succeeded(plan));
-  auto pipeline = Pipeline::Create(std::move(*file), std::move(*plan), {});
-  ASSERT_TRUE(Succeeded(pipeline));
-  const std::vector<uint32_t> types(ids.size(), 0);
-  PassOutput output;
-  RunReport report;
-  ASSERT_TRUE(Succeeded((*pipeline)->Run({TokenInput{ids, types}, offsets}, {}, &output, &report)));
-  EXPECT_EQ(output.values, expected);
+  constexpr const char* kTexts[] = {"a", "the movie", "a b c"};
+  const auto alone = [](Session& session, const Encoding& encoding) {
+    return EmbeddingOf(session, encoding);
+  };
+  ExpectOnePassGivesWhatEachGives(path_, kTexts, alone);
 }
 
 TEST_P(EmbeddingModel, APrefixIsPartOfTheText) {

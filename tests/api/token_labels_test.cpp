@@ -15,13 +15,13 @@
 #include "import/shard_model.h"
 #include "io/container_file.h"
 #include "model/verify.h"
-#include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 #include "text/tagged_texts.h"
 #include "text/tokenizer.h"
+#include "whole_session.h"
 
 namespace sti {
 namespace {
@@ -42,28 +42,15 @@ Status MakeContainer(const std::string& dir, const std::string& path) {
   return {};
 }
 
-Result<std::unique_ptr<Session>> OpenUnder(const std::string& path, Plan plan,
-                                           const SessionOptions& options = {}) {
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path));
-  return Session::Open(std::move(file), std::move(plan), options);
-}
-
-Result<Plan> WholePlan(const std::string& path) {
-  STI_ASSIGN_OR_RETURN(const ContainerFile file, ContainerFile::Open(path));
-  return MakeWholePlan(file.index(), {});
-}
-
-Result<std::unique_ptr<Session>> OpenWhole(const std::string& path,
-                                           const SessionOptions& options = {}) {
-  STI_ASSIGN_OR_RETURN(Plan plan, WholePlan(path));
-  return OpenUnder(path, std::move(plan), options);
+Result<Answer> AnswerTo(Session& session, const Encoding& encoding) {
+  Answer answer;
+  STI_RETURN_IF_ERROR(session.Ask(encoding, Clock::now(), &answer));
+  return answer;
 }
 
 Result<Answer> AnswerTo(Session& session, const std::string& text) {
   STI_ASSIGN_OR_RETURN(const Encoding encoding, session.Encode(text));
-  Answer answer;
-  STI_RETURN_IF_ERROR(session.Ask(encoding, Clock::now(), &answer));
-  return answer;
+  return AnswerTo(session, encoding);
 }
 
 TEST(TokenLabels, AreTheReferences) {
@@ -121,32 +108,13 @@ TEST_F(TokenModel, IsAContainerOf16ThatVerifies) {
 }
 
 TEST_F(TokenModel, TextsOfOnePassGiveWhatEachGivesAlone) {
-  auto session = OpenWhole(path_);
-  ASSERT_TRUE(Succeeded(session));
-  std::vector<uint32_t> ids;
-  std::vector<uint32_t> offsets{0};
-  std::vector<float> expected;
-  for (const char* text : {"Anna", "the film", "Berlin, Anna van"}) {
-    const auto encoding = (*session)->Encode(text);
-    ASSERT_TRUE(Succeeded(encoding));
-    const auto answer = AnswerTo(**session, text);
-    ASSERT_TRUE(Succeeded(answer));
-    EXPECT_EQ(answer->run.values.size(), encoding->ids.size() * 7);
-    expected.insert(expected.end(), answer->run.values.begin(), answer->run.values.end());
-    ids.insert(ids.end(), encoding->ids.begin(), encoding->ids.end());
-    offsets.push_back(static_cast<uint32_t>(ids.size()));
-  }
-  auto file = ContainerFile::Open(path_);
-  ASSERT_TRUE(Succeeded(file));
-  auto plan = MakeWholePlan(file->index(), {});
-  ASSERT_TRUE(Succeeded(plan));
-  auto pipeline = Pipeline::Create(std::move(*file), std::move(*plan), {});
-  ASSERT_TRUE(Succeeded(pipeline));
-  const std::vector<uint32_t> types(ids.size(), 0);
-  PassOutput output;
-  RunReport report;
-  ASSERT_TRUE(Succeeded((*pipeline)->Run({TokenInput{ids, types}, offsets}, {}, &output, &report)));
-  EXPECT_EQ(output.values, expected);
+  constexpr const char* kTexts[] = {"Anna", "the film", "Berlin, Anna van"};
+  const auto alone = [](Session& session, const Encoding& encoding) -> Result<std::vector<float>> {
+    STI_ASSIGN_OR_RETURN(Answer answer, AnswerTo(session, encoding));
+    EXPECT_EQ(answer.run.values.size(), encoding.ids.size() * 7);
+    return std::move(answer.run.values);
+  };
+  ExpectOnePassGivesWhatEachGives(path_, kTexts, alone);
 }
 
 TEST_F(TokenModel, TakesWhatHasATextOfItsOwnAlone) {

@@ -14,11 +14,10 @@
 - quiet: what by design changes only time, memory or words, with the reason; "target: --similar" for
   one context, "--stats -q" for a pair.
 """
-import os
-
 from option_rules import Option
-
-CORES = len(os.sched_getaffinity(0))
+from option_table_run import RUN
+from option_words import (COLUMNS, COLUMN_NEEDS, GOES_WITH, MESSAGES, MESSAGES_ALONE,
+                          ONLY_WORDS)
 
 
 def has_int8(given):
@@ -30,17 +29,6 @@ def all_bits(plan):
     return {bits for layer in plan["bits"] for bits in layer}
 
 
-MESSAGES = {"-q": Option("-q"), "-v": Option("-v"), "--log-json": Option("--log-json")}
-MESSAGES_ALONE = {"-q": "silences messages", "-v": "explains", "--log-json": "spells messages"}
-ONLY_WORDS = {**MESSAGES_ALONE, "--threads": "time alone"}
-
-# Of the data set, which has another text and another label.
-COLUMNS = {"--text-column": Option("--text-column word"),
-           "--pair-column": Option("--pair-column word --text-column sentence"),
-           "--label-column": Option("--label-column mark")}
-COLUMN_NEEDS = ("--pair-column", "--text-column",
-                "the pair's column is given without the text's; give both")
-
 PLAN = "model.sti --profile full.json"
 STRATEGIES = ("sti-paper", "load-exec", "stdpl", "preload", "random", "tabi")
 ONE_PLAN = "--sweep takes no {b}: it shows many plans and writes none; drop one"
@@ -49,18 +37,12 @@ MEASURED = "--cascade takes no {b}: its levels are as they were measured; drop o
 WARM = "--cascade takes no {b}: it answers one warm input after another; drop one"
 FALLBACK = ("--guarantee takes no {b}: its fallback stays in memory from one input to the next, "
             "under one target; drop one")
-GOES_WITH = "{a} goes with {b}; add it, or drop {a}"
-MIXES = ("the plan has a cascade, a fallback, turns or other bits for other inputs, which are for labels, and "
-         "the model embeds; run sti-plan again")
-ROWS = "--eval takes no {b}: its inputs are the rows of a data set; drop one"
 NO_SHARDS = "{a} takes no {b}: it keeps no shards in memory; drop one"
 MEASURE = "model.sti --data dev.tsv -o out.importance"
 MEASURE_DEVICE = "model.sti --budget 20ms -o out.json"
 MEASURING = ("--metric, --submodels, --gains, --quick, --order, --cascade, --levels, --alphas, "
              "--compute, --threads, --part, --resume, --cache-bytes, --text-column, --pair-column, "
              "--label-column")
-GATES = "--min-accuracy, --max-p99, --max-memory, --max-bytes, --max-misses, --baseline, --max-drop"
-OF_ROWS = f"--eval, --text-column, --pair-column, --label-column, {GATES}"
 OTHER_HEAD = "{a}: the metric … is for models that …, and this one …; take …"
 AT_ONCE = "{a} does all at once; leave out --part, or {a}"
 
@@ -360,154 +342,5 @@ TABLES = {
              "plain.sti --profile full.json --submodel 1x2 --target 2ms --allow-untrained -o out.json",
              lambda r: r.plan is not None and r.plan["width"] == 2)],
     },
-    "sti-run": {
-        "contexts": {"json": "--json model.sti",
-                     "several": "-q --json --model intents=model.sti --model plain=plain.sti,",
-                     "nearest": "-q --json embed.sti --nearest dev.tsv"},
-        "words": {"model.sti": "MODEL", "embed.sti": "ENCODER", "never mind": "TEXT", "play it again": "TEXT"},
-        "stdin": "set an alarm\tagain\nnever mind\tplay\n1 2 3\n" + "what is the time " * 20 + "\n",
-        # Answers of one model come in order.
-        "stdin of --model": "intents\tset an alarm\tagain\nintents\tnever mind\tplay\n"
-                            "intents\t1 2 3\nintents\t" + "what is the time " * 20 + "\n",
-        "options": {
-            "--model": Option("--model planned=model.sti,model.plan"),
-            "--plan": Option("--plan model.plan"), "--submodel": Option("--submodel 2x2"),
-            "--replan": Option("--replan full.json --plan model.plan"),
-            "--importance": Option("--importance importance.json --replan full.json "
-                                   "--plan model.plan"),
-            "--bits": Option("--bits 3"),
-            "--on-late degrade": Option("--on-late degrade --plan late.json"),
-            "--on-late fail": Option("--on-late fail --plan late.json"),
-            "--io": Option("--io buffered"), "--backend": Option("--backend openblas"),
-            "--compute": Option("--compute auto"),
-            "--instructions": Option("--instructions portable"),
-            "--memory": Option("--memory 1MB", "--memory 100MB"), "--cpus": Option("--cpus 0"),
-            "--threads": Option("--threads 1"), "--lock-memory": Option("--lock-memory"),
-            "--priority": Option("--priority"), "--idle": Option("--idle 1s"),
-            "--one-shot": Option("--one-shot", lines=lambda lines: len(lines) == 1),
-            "--turn-gap": Option("--turn-gap 0", lines=lambda lines: lines[-1]["turn"] == 1),
-            "--ids": Option("--ids"), "--pairs": Option("--pairs"),
-            "--top": Option("--top 1", lines=lambda lines: len(lines[0]["scores"]) == 1),
-            "--window": Option("--window 4", "--window 7", json=lambda sums: "windows" in sums,
-                               lines=lambda lines: all("windows" in line for line in lines)),
-            "--stride": Option("--stride 1 --window 4"),
-            "--seed": Option("--seed 7 --plan chance.json"), "--prefix": Option("--prefix 'please '"),
-            "--stats": Option("--stats"),
-            "--trace": Option("--trace trace.json", files=lambda files: "trace.json" in files),
-            "--eval": Option("--eval dev.tsv", json=lambda sums: sums["examples"] == 16),
-            "--min-accuracy": Option("--min-accuracy 99% --eval dev.tsv"),
-            "--max-p99": Option("--max-p99 1us --eval dev.tsv"),
-            "--max-memory": Option("--max-memory 1kB --eval dev.tsv"),
-            "--max-bytes": Option("--max-bytes 1B --eval dev.tsv"),
-            "--max-misses": Option("--max-misses 0 --eval dev.tsv --plan late.json"),
-            "--baseline": Option("--baseline all-right.json --eval dev.tsv"),
-            "--max-drop": Option("--max-drop 0 --baseline all-right.json --eval dev.tsv"),
-            **{name: Option(f"{option.choices[0]} --eval dev.tsv")
-               for name, option in COLUMNS.items()},
-            "--nearest": Option("--nearest dev.tsv"),
-            "--keep": Option("--keep out.vectors --nearest dev.tsv",
-                             files=lambda files: "out.vectors" in files),
-            "TEXT": Option("'never mind' 'play it again'"),
-            "--json": Option("--json"), **MESSAGES},
-        "refused": [
-            ("--model", "MODEL, ENCODER, TEXT", "{a} takes no MODEL: lines on stdin say which model they are for; "
-             "drop one"),
-            ("--model", "--plan, --submodel, --bits", "{a} takes no {b}: each model has a plan of "
-             "its own, as --model NAME=FILE,PLAN; drop one"),
-            ("--model", "--replan, --importance",
-             "{a} takes no {b}: it plans anew for one model alone; drop one"),
-            ("--model", "--eval", "{a} takes no {b}: it measures one model alone; drop one"),
-            ("--model", "--nearest", "{a} takes no {b}: its examples are for one model alone; drop one"),
-            ("--nearest", "--replan", "--replan is for models that label texts or label tokens; embed.sti embeds texts"),
-            ("--nearest", "--plan model.plan, --plan chance.json", MIXES),
-            ("--nearest", "MODEL", "--nearest is for models that embed texts; model.sti labels texts"),
-            ("--model", "--trace",
-             "{a} takes no {b}: it shows the lanes of one model alone; drop one"),
-            ("--plan", "--submodel, --bits",
-             "--submodel and --bits choose what --plan has chosen already; drop one"),
-            ("--backend", "--instructions",
-             "{a} takes no {b}: OpenBLAS takes the best itself; drop one"),
-            ("--eval", "TEXT, --ids, --pairs, --one-shot", ROWS),
-            ("--eval", "--top", "{a} takes no {b}: it prints no answers; drop one"),
-            ("--ids", "--window, --stride",
-             "{a} takes no --window: ids have no words to split between; drop one"),
-            ("--seed", "--window, --stride",
-             "the plan has a cascade, which returns one input as soon as it is sure of it, and of a "
-             "text in windows nothing is known before the last; …"),
-            ("--ids", "--prefix", "{a} takes no {b}: ids have no text in front; drop one"),
-            ("--one-shot", "--replan", "{a} takes no {b}: one input sees no change; drop one"),
-            ("--one-shot", "--turn-gap", "{a} takes no {b}: one input is one turn; drop one"),
-            ("TEXT", "--one-shot", "{a} takes no {b}: each text given is answered; drop one"),
-            ("TEXT, --one-shot, --eval", "--idle",
-             "{a} takes no {b}: inputs have no pauses then; drop one"),
-            ("--lock-memory", "--idle", "{a} takes no {b}: locked memory stays; drop one"),
-            ("--ids", "--pairs", "{a} and {b} do not go together"),
-            ],
-        "needs": [
-            ("--seed", "--plan, --model", GOES_WITH), ("--keep", "--nearest", GOES_WITH),
-            ("--stride", "--window", GOES_WITH),
-            ("--importance", "--replan", GOES_WITH), ("--replan", "--plan", GOES_WITH),
-            (GATES.removesuffix(", --max-drop"), "--eval", GOES_WITH),
-            ("--text-column, --pair-column, --label-column", "--eval, --nearest", GOES_WITH),
-            ("--max-drop", "--baseline", GOES_WITH), ("--top", "--json", GOES_WITH),
-            COLUMN_NEEDS],
-        "quiet": {**ONLY_WORDS, "--io": "time alone", "--cpus": "time alone",
-                  "--priority": "time alone", "--backend": "rounding alone",
-                  "--instructions": "rounding alone", "--compute": "auto may choose what is the default",
-                  "--on-late degrade": "nothing is late here", "--on-late fail": "as it is",
-                  "--replan": "the device stays as it is", "--importance": "as --replan",
-                  "several: --stats": "-q silences what --stats prints",
-                  "--one-shot --seed": "one input, one draw",
-                  "--stride --pairs": "the first text fills these windows",
-                  "--stride --text-column": "texts of that column are of one word",
-                  "--stride --pair-column": "the first text fills these windows",
-                  "--seed --prefix": "other texts, which are sent on by other seeds too",
-                  "--seed TEXT": "two inputs, which are sent on by other seeds too",
-                  "--on-late degrade --max-drop": "labels depend on what is late",
-                  "--memory": "memory alone, where it is enough", "--lock-memory": "memory alone",
-                  "--idle": "memory alone",
-                  "nearest: --stats": "-q silences what --stats prints",
-                  "nearest: --submodel": "it is the whole model",
-                  "nearest: --min-accuracy": "each row is nearest to itself",
-                  "--stats -q": "-q silences what --stats prints",
-                  **{f"--turn-gap {option}": "each row is a first turn, as this plan has no other"
-                     for option in OF_ROWS.split(", ")}},
-        "bare": ["model.sti", "--json model.sti --eval dev.tsv"],
-        "shown": [
-            ("-v, --io", "model.sti -v --io buffered", lambda r: "through buffered" in r.err),
-            ("-v, --log-json", "model.sti -v --log-json",
-             lambda r: '"message":"reading through' in r.err),
-            ("-q", "model.sti -q 'never mind'", lambda r: r.err == ""),
-            ("--memory", "model.sti --memory 1MB", lambda r: r.code == 4),
-            ("-v, --backend", "model.sti -v --backend openblas", lambda r: "openblas" in r.err),
-            ("-v, --instructions", "model.sti -v --instructions portable",
-             lambda r: "portable" in r.err),
-            ("--compute, --instructions", "model.sti --compute int8 --instructions portable",
-             lambda r: "has no int8 products" in r.err),
-            ("--on-late fail, --plan", "model.sti --on-late fail --plan late.json",
-             lambda r: r.code == 4),
-            ("--on-late degrade, --json",
-             "--json model.sti --on-late degrade --plan late.json 'never mind'",
-             lambda r: r.lines is not None and len(r.lines[0]["degraded"]) > 0),
-            ("--threshold, --json", "--json multi.sti --threshold 0.01 'never mind'",
-             lambda r: r.lines is not None and len(r.lines[0]["labels"]) == 4),
-            ("--nearest, --json", "--json embed.sti --nearest dev.tsv 'never mind'",
-             lambda r: r.lines is not None and r.lines[0].keys() >= {"scores"}),
-            ("--keep, --nearest", "embed.sti --nearest dev.tsv --keep out.vectors 'never mind'",
-             lambda r: "out.vectors" in r.files),
-            ("--dimensions, --json", "--json embed.sti --dimensions 4 'never mind'",
-             lambda r: r.lines is not None and len(r.lines[0]["embedding"]) == 4),
-            ("--format", "embed.sti --format npy 'never mind'", None),
-            ("--aggregate, --json", "--json tokens.sti --aggregate none 'Anna van der Beek film (good)'",
-             lambda r: r.lines is not None and len(r.lines[0]["spans"]) > 2)],
-        "watched": [
-            ("--threads", f"model.sti --threads {CORES + 9}",
-             lambda process: process["threads"] >= CORES + 9),
-            *([("--cpus", f"model.sti --cpus {min(os.sched_getaffinity(0))}",
-                lambda process: process["cpus"] == str(min(os.sched_getaffinity(0))))]
-              if CORES > 1 else []),
-            ("--lock-memory", "model.sti --lock-memory", lambda process: process["locked"])],
-        "elsewhere": {"--idle": "run-resources.bats", "--replan": "run-replan.bats",
-                      "--importance": "run-replan.bats", "--priority": "run-resources.bats"},
-    },
+    "sti-run": RUN,
 }
