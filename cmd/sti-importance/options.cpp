@@ -18,12 +18,14 @@ namespace {
 
 constexpr uint32_t kMaxParts = 1'000'000;
 constexpr ValueKind<ComputeType> kCompute{ParseCompute, kComputeNames};
-constexpr Choice<std::optional<Metric>> kMetricChoices[] = {
-    {NameOf(Metric::kAccuracy), Metric::kAccuracy},
-    {NameOf(Metric::kLoss), Metric::kLoss},
-    {NameOf(Metric::kKl), Metric::kKl},
-    {NameOf(Metric::kCosine), Metric::kCosine},
-    {NameOf(Metric::kSpearman), Metric::kSpearman}};
+
+void AddMetric(CLI::App& app, std::optional<Metric>& metric) {
+  std::vector<const char*> names;
+  for (const MetricTraits& traits : kMetrics) names.push_back(traits.name);
+  const auto take = [&metric](size_t number) { metric = static_cast<Metric>(number); };
+  AddWords(app, "--metric", names, take, "what counts [accuracy, or cosine of embeddings]")
+      ->group(kMostUsed);
+}
 
 // "3/8" to {3, 8}.
 Result<std::pair<uint32_t, uint32_t>> ParsePart(const std::string& text) {
@@ -71,9 +73,7 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
   app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
       ->type_name(kFile)
       ->group(kMostUsed);
-  AddChoice(app, "--metric", options.metric, kMetricChoices,
-            "what counts [accuracy, or cosine of embeddings]")
-      ->group(kMostUsed);
+  AddMetric(app, options.metric);
   app.add_flag("--submodels", options.submodels, "also measure every submodel");
   app.add_flag("--gains", options.gains, "also measure each shard at each bitwidth");
   app.add_flag("--quick", options.quick, "estimate by gradients: some 3 evaluations")

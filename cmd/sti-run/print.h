@@ -19,8 +19,8 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
 /// label TAB score TAB text; of one of several models after its name and a TAB. Of a multi-label
 /// model: all that reach the threshold with commas between them, or "-" if none does, and the
 /// highest score. Of a model of one label: that label and its score, whatever it is, since what it
-/// is asked for is the score. Of a model that embeds: the vector's numbers, with spaces between.
-/// Of one that labels tokens: label TAB span for each span, with tabs between, or "-".
+/// is asked for is the score. Of a model that embeds: the vector's numbers, with spaces between. A
+/// model that labels tokens has label TAB span for each span, with tabs between, or "-".
 void PrintPlain(const std::string& name, const std::string& text, const Answer& answer,
                 const ModelInfo& info);
 

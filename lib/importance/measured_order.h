@@ -22,10 +22,10 @@ namespace sti {
 /// deepest of equal ones. With metric kl, which uses no truths, the loss is that against the
 /// model's own labels.
 ///
-/// Of a model that embeds, what is changed is by spearman the cosine of a pair's two embeddings,
-/// and by cosine the embedding itself, of unit length: its change has no sign, and is seen along a
-/// direction that is drawn for each example. The layer that goes is the one without which the
-/// metric is best.
+/// The change that counts for a model that embeds is with spearman that of the cosine of a pair's
+/// two embeddings, and with cosine that of the embedding itself, of unit length: it has no sign,
+/// and is seen along a direction that is drawn for each example. The layer that goes is the one
+/// without which the metric is best.
 ///
 /// `options` count as for EstimateImportance; progress counts layers computed,
 /// forward and backward. DataError if what the head gives is not finite, and the errors of reads.

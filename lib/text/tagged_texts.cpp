@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kDocument = "-DOCSTART-";
 
-/// The kind that a tag names, without the letter of its place, and with it.
+/// Returns a tag without the letter and dash that may be in front of its kind.
 std::string_view WithoutPlace(std::string_view tag) {
   return tag.size() > 2 && tag[1] == '-' ? tag.substr(2) : tag;
 }
@@ -77,7 +77,7 @@ Status TaggedReader::TakeLine(std::string_view line) {
 }
 
 bool TaggedReader::IsOfModel(std::string_view tag) const {
-  return tag == "O" || model_.FindKind(tag) || model_.FindKind(WithoutPlace(tag));
+  return tag == kOutsideLabel || model_.FindKind(tag) || model_.FindKind(WithoutPlace(tag));
 }
 
 Status TaggedReader::TakeWord(std::string_view word, std::string_view tag) {

@@ -22,11 +22,11 @@ namespace sti {
 
 /// The measure that scores are of; a higher score is better with each.
 ///
-/// Of models that give labels: the share of examples that are right (kAccuracy), or the mean loss
-/// negated, against the truth (kLoss) or against the full model's answer (kKl). The last uses no
-/// truths: there an example is right if it has the full model's label.
+/// Models that give labels have three: the share of examples that are right (kAccuracy), or the
+/// mean loss negated, against the truth (kLoss) or against the full model's answer (kKl). The last
+/// uses no truths: there an example is right if it has the full model's label.
 ///
-/// Of models that embed: the mean cosine between an example's vector and the full model's
+/// Models that embed have two: the mean cosine between an example's vector and the full model's
 /// (kCosine), which uses no truths; or Spearman's correlation (kSpearman) of the cosines between
 /// the two vectors of each example, which is a pair of texts, and the scores that people gave the
 /// pairs.

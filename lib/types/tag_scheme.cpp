@@ -8,8 +8,6 @@
 namespace sti {
 namespace {
 
-constexpr std::string_view kOutsideLabel = "O";
-
 struct Letter {
   char letter;
   TagPlace place;

@@ -36,6 +36,9 @@ struct Tag {
 /// it: kinds have to agree, and what has ended does not go on.
 bool GoesOn(const Tag& before, const Tag& tag);
 
+/// The label of what is outside of all spans.
+inline constexpr std::string_view kOutsideLabel = "O";
+
 /// The tags of one model. Immutable once made: any number of threads may call at once.
 class TagScheme {
  public:
