@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/utf8.h"
 #include "format/importance_file.h"
 #include "format/profile_file.h"
 #include "io/container_file.h"
@@ -32,7 +33,7 @@ template <typename Value>
 Result<Value> Parsed(const char* path,
                      Result<Value> (*parse)(std::span<const uint8_t>, const std::string&)) {
   const std::string bytes = ReadAll(path);
-  return parse({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, path);
+  return parse(AsBytes(bytes), path);
 }
 
 double OnGrid(double time_us) { return kGridUs * std::ceil(time_us / kGridUs); }

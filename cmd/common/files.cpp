@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/atomic_file.h"
+#include "base/utf8.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
@@ -20,10 +21,6 @@ namespace sti {
 namespace {
 
 constexpr uint64_t kMaxDatasetBytes = uint64_t{4} << 30;
-
-std::span<const uint8_t> AsBytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 std::string InputPath(const std::string& path) { return path == "-" ? "/dev/stdin" : path; }
 

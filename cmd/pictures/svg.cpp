@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/atomic_file.h"
+#include "base/utf8.h"
 
 namespace sti {
 namespace {
@@ -91,8 +92,7 @@ void Svg::Line(double x1, double y1, double x2, double y2, std::string_view attr
 }
 
 Status WriteSvg(const std::string& path, const std::string& svg) {
-  if (path != "-")
-    return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(svg.data()), svg.size()});
+  if (path != "-") return WriteFileAtomically(path, AsBytes(svg));
   std::fwrite(svg.data(), 1, svg.size(), stdout);
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "base/atomic_file.h"
 #include "base/temporary.h"
+#include "base/utf8.h"
 #include "common/files.h"
 #include "common/remedies.h"
 #include "format/framed_file.h"
@@ -28,8 +29,7 @@ bool IsFile(const std::filesystem::path& path) {
 // Whether a finished part is there: only its first bytes are looked at.
 bool HoldsPart(const std::string& path) {
   const auto magic = ReadFilePrefix(path, 8);
-  return magic.ok() &&
-         IsImportancePart({reinterpret_cast<const uint8_t*>(magic->data()), magic->size()});
+  return magic.ok() && IsImportancePart(AsBytes(*magic));
 }
 
 std::string UnitsDone(const ImportancePart& part) {

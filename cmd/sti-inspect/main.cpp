@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/plan_text.h"
@@ -198,8 +199,7 @@ Result<int> Run(const Tool& tool, const InspectOptions& options) {
     return PrintSmall<LabelVectors>(tool, options, ReadLabelVectors(options.file), "label vectors",
                                     LabelVectorsToJson, LabelVectorsText);
   }
-  if (LooksLikeJson({reinterpret_cast<const uint8_t*>(magic.data()), magic.size()}))
-    return InspectJson(tool, options);
+  if (LooksLikeJson(AsBytes(magic))) return InspectJson(tool, options);
   return InspectContainer(tool, options);
 }
 

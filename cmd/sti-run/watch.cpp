@@ -7,6 +7,7 @@
 
 #include "base/atomic_file.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "common/parse.h"
 #include "print.h"
 
@@ -263,7 +264,7 @@ void TraceWriter::AddReads(const RunResult& run, const LoadSchedule& schedule) {
 
 Status TraceWriter::Write(const std::string& path) const {
   const std::string text = Json{{"traceEvents", events_->list}}.dump();
-  return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  return WriteFileAtomically(path, AsBytes(text));
 }
 
 }  // namespace sti

@@ -4,16 +4,13 @@
 #include <span>
 #include <utility>
 
+#include "base/utf8.h"
 #include "format/label_vectors_file.h"
 #include "io/container_file.h"
 #include "score/nearest.h"
 
 namespace sti {
 namespace {
-
-std::span<const uint8_t> AsBytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 // Returns an error of embedding an example, which it names if it is at fault.
 Error About(const Error& error, size_t example) {

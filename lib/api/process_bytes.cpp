@@ -7,6 +7,7 @@
 #include "api/session.h"
 #include "base/clock.h"
 #include "base/process_memory.h"
+#include "base/utf8.h"
 #include "format/plan_file.h"
 #include "io/container_file.h"
 #include "model/memory.h"
@@ -26,7 +27,7 @@ constexpr const char* kSentence =
 // A runner has read its plan, in either spelling: that code and its heap are part of it.
 Status TouchParsers(const Plan& plan) {
   const std::string json = PlanToJson(plan);
-  STI_RETURN_IF_ERROR(ParsePlan({reinterpret_cast<const uint8_t*>(json.data()), json.size()}, "-"));
+  STI_RETURN_IF_ERROR(ParsePlan(AsBytes(json), "-"));
   STI_RETURN_IF_ERROR(ParsePlan(EncodePlan(plan), "-"));
   return {};
 }

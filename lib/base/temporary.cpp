@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "base/utf8.h"
 
 namespace sti {
 namespace {
@@ -66,7 +67,7 @@ uint64_t RandomNumber() {
 // Spells the digest that a random part goes with.
 std::string DigestOf(const std::string& name, const std::string& random) {
   const std::string text = name + "/" + random;
-  return Spell(Checksum({reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+  return Spell(Checksum(AsBytes(text)));
 }
 
 // The beginning of a temporary's name: whole characters of UTF-8, as some file systems want them.

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,11 @@ namespace sti {
 /// give U+FFFD, one for each maximal part of a sequence that begins well (Unicode 3.9, "U+FFFD
 /// substitution of maximal subparts").
 char32_t TakeCodePoint(std::string_view* text);
+
+/// Returns the bytes of a text, which they share, for what reads or writes bytes.
+inline std::span<const uint8_t> AsBytes(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
 
 /// Returns a file's text without the byte order mark that some editors put in front of UTF-8.
 std::string_view WithoutByteOrderMark(std::string_view text);

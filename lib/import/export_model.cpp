@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/little_endian.h"
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "format/row_codec.h"
 #include "format/shard_codec.h"
 #include "import/model_config.h"
@@ -77,7 +78,7 @@ class Exporter {
   }
 
   static Status WriteText(const std::string& path, const std::string& text) {
-    return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    return WriteFileAtomically(path, AsBytes(text));
   }
 
   // All tensors in the order that Run appends them.

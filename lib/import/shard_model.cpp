@@ -7,6 +7,7 @@
 #include "base/half.h"
 #include "base/little_endian.h"
 #include "base/thread_pool.h"
+#include "base/utf8.h"
 #include "format/container_writer.h"
 #include "format/resident_codec.h"
 #include "format/shard_codec.h"
@@ -66,11 +67,11 @@ Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder
   if (HasHeadPart(folder.info()))
     STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kHead, 0));
   const std::string& text = folder.vocabulary_text();
-  std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  std::span<const uint8_t> bytes = AsBytes(text);
   STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kVocabulary, 0, DataType::kF32, bytes));
   if (folder.info().tokenizer.kind == TokenizerKind::kByteBpe) {
     const std::string& merges = folder.merges_text();
-    bytes = {reinterpret_cast<const uint8_t*>(merges.data()), merges.size()};
+    bytes = AsBytes(merges);
     STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kMerges, 0, DataType::kF32, bytes));
   }
   STI_RETURN_IF_ERROR(

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/utf8.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -16,9 +17,7 @@ namespace {
 
 constexpr uint32_t kNoToken = 0xFFFFFFFFu;
 
-uint64_t HashOf(std::string_view token) {
-  return Checksum({reinterpret_cast<const uint8_t*>(token.data()), token.size()});
-}
+uint64_t HashOf(std::string_view token) { return Checksum(AsBytes(token)); }
 
 }  // namespace
 

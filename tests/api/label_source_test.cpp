@@ -15,7 +15,6 @@
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
-#include "support/text.h"
 #include "text/tokenizer.h"
 #include "types/score.h"
 

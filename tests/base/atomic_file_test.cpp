@@ -14,10 +14,10 @@
 #include <string>
 #include <utility>
 
+#include "base/utf8.h"
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace sti {
 namespace {

@@ -13,7 +13,6 @@
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace sti {
 namespace {

@@ -1,6 +1,7 @@
 // Zeros, and what is there and has nothing in it, as spec/frame.md says.
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/plan_file.h"

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "format/frozen_file.h"
 #include "format/plan_file.h"
 #include "format/small_file_test.h"

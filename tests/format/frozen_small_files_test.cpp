@@ -2,6 +2,7 @@
 // must load for ever, and mean the same.
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "format/frozen_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"

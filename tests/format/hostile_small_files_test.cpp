@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/little_endian.h"
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
@@ -20,7 +21,6 @@
 #include "shared_lists.h"
 #include "support/expect.h"
 #include "support/memory_meter.h"
-#include "support/text.h"
 
 namespace sti {
 namespace {

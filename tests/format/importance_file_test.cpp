@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/utf8.h"
 #include "format/importance_rules.h"
 #include "format/small_file_test.h"
 #include "support/expect.h"

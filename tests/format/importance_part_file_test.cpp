@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/small_file_test.h"

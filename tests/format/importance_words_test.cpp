@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_rules.h"

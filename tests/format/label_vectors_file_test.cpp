@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/utf8.h"
 #include "format/framed_file.h"
 #include "format/frozen_file.h"
 #include "format/shared_lists.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/atomic_file.h"
+#include "base/utf8.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
 #include "format/label_vectors_file.h"

@@ -1,6 +1,7 @@
 // Cascades in plan files: both spellings hold the same, and neither holds cascades in cascades.
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "format/container_writer.h"
 #include "format/plan_file.h"
 #include "format/small_file_test.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "format/framed_file.h"
 #include "format/plan_file.h"
 #include "format/small_file_test.h"

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/utf8.h"
 #include "format/small_file_test.h"
 #include "support/expect.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "support/text.h"
+#include "base/utf8.h"
 
 namespace sti::test {
 

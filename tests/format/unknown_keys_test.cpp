@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "format/frozen_file.h"
 #include "format/importance_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "support/expect.h"
-#include "support/text.h"
 
 namespace sti {
 namespace {

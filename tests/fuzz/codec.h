@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/plan_file.h"
@@ -37,7 +38,7 @@ inline constexpr Codec<sti::Plan> kPlanCodec{kPlanMagic, ParsePlan, EncodePlan, 
 template <typename Value>
 void RequireJsonIsRead(const Codec<Value>& codec, const Value& value) {
   const std::string json = codec.to_json(value);
-  const auto again = codec.parse({reinterpret_cast<const uint8_t*>(json.data()), json.size()}, "f");
+  const auto again = codec.parse(AsBytes(json), "f");
   if (!again.ok()) RequireDataError(again.error());
   Require(again.ok(), "the JSON spelling of a value is read");
   Require(codec.to_json(*again) == json, "the JSON spelling means the same");

@@ -105,7 +105,7 @@ void Pickle(Input input) {
   CheckWeights(WeightFile::OpenTorch(file.path()));
   const std::string archive =
       ZipBytes({{"m/data.pkl", AsText(input)}, {"m/data/0", std::string(64, 'x')}});
-  const ScratchFile other({reinterpret_cast<const uint8_t*>(archive.data()), archive.size()});
+  const ScratchFile other(AsBytes(archive));
   CheckWeights(WeightFile::OpenTorch(other.path()));
 }
 

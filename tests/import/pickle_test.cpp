@@ -2,9 +2,9 @@
 
 #include <set>
 
+#include "base/utf8.h"
 #include "import/torch_file.h"
 #include "support/expect.h"
-#include "support/text.h"
 #include "support/torch_writer.h"
 
 namespace sti {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "import/safetensors.h"
 #include "support/expect.h"
 #include "support/test_container.h"
-#include "support/text.h"
 #include "support/tiny_model.h"
 #include "support/torch_writer.h"
 

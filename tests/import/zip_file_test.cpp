@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "import/torch_file.h"
 #include "support/expect.h"
-#include "support/text.h"
 #include "support/torch_writer.h"
 
 namespace sti {

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "io/container_file.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
-#include "support/text.h"
 
 namespace sti {
 namespace {

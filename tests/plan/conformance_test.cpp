@@ -7,9 +7,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/utf8.h"
 #include "format/profile_file.h"
 #include "plan/judge.h"
-#include "support/text.h"
 #include "world.h"
 
 namespace sti {

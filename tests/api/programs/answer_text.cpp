@@ -4,6 +4,7 @@
 
 #include "api/session.h"
 #include "base/atomic_file.h"
+#include "base/utf8.h"
 #include "format/plan_file.h"
 #include "io/container_file.h"
 #include "text/tokenizer.h"
@@ -14,9 +15,7 @@ namespace {
 Status AnswerText(const char* model, const char* plan_path, const char* text) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(model));
   STI_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(plan_path, uint64_t{1} << 20));
-  STI_ASSIGN_OR_RETURN(
-      Plan plan,
-      ParsePlan({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, plan_path));
+  STI_ASSIGN_OR_RETURN(Plan plan, ParsePlan(AsBytes(bytes), plan_path));
   STI_ASSIGN_OR_RETURN(const auto session, Session::Open(std::move(file), std::move(plan), {}));
   STI_ASSIGN_OR_RETURN(const Encoding encoding, session->Encode(text));
   Answer answer;
