@@ -16,6 +16,7 @@
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "kernels/backend.h"
+#include "text/tagged_texts.h"
 
 namespace sti {
 namespace {
@@ -164,27 +165,22 @@ Result<std::string> ReadDatasetText(const std::string& path) {
   return ReadWholeFile(InputPath(path), kMaxDatasetBytes, 2 * kMaxDatasetLineBytes);
 }
 
-Result<std::vector<TaggedText>> ReadTaggedTexts(const std::string& path, const TagScheme& model,
-                                                const LogSink& log) {
-  STI_ASSIGN_OR_RETURN(const std::string content, ReadDatasetText(path));
-  return ParseTaggedTexts(content, InputName(path), model, log);
-}
-
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ModelInfo& model,
                                          const ColumnChoice& columns, bool truths_required,
                                          const LogSink& log) {
-  if (model.labels_tokens()) {
-    return ForeignError("the model labels tokens, and the rows of a data set are about whole texts")
-        .At(InputName(path));
-  }
   STI_ASSIGN_OR_RETURN(const std::string content, ReadDatasetText(path));
+  if (model.labels_tokens()) {
+    STI_ASSIGN_OR_RETURN(const TagScheme tags, TagScheme::Of(model.labels));
+    auto tagged = ParseTaggedTexts(content, InputName(path), tags, log);
+    if (tagged.ok() || truths_required) return tagged;
+  }
   return ParseDataset(content, InputName(path),
                       {.labels = model.labels,
                        .problem = model.problem,
                        .labels_required = truths_required,
                        .columns = columns,
                        .log = log,
-                       .scores = truths_required && !model.has_labels()});
+                       .scores = truths_required && model.embeds()});
 }
 
 namespace {

@@ -14,7 +14,6 @@
 #include "common/tool.h"
 #include "io/container_file.h"
 #include "text/dataset.h"
-#include "text/tagged_texts.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/importance_part.h"
@@ -63,16 +62,14 @@ void PrintImportanceJson(const Importance& importance);
 Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 
 /// Reads a data set for `model`. `path` may be "-" for stdin. The truths of rows are labels, or for
-/// a model that embeds scores of pairs.
+/// a model that embeds scores of pairs. For a model that labels tokens they are tags of words, in a
+/// file of CoNLL's columns; where none are required that may be a file of texts as for other
+/// models.
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ModelInfo& model,
                                          const ColumnChoice& columns, bool truths_required,
                                          const LogSink& log);
 /// Reads the content of a data set, which may be longer than other inputs.
 Result<std::string> ReadDatasetText(const std::string& path);
-
-/// Reads texts whose words are tagged, for the model with these tags. `path` may be "-" for stdin.
-Result<std::vector<TaggedText>> ReadTaggedTexts(const std::string& path, const TagScheme& model,
-                                                const LogSink& log);
 
 /// An option that names a file to write, and that file; none if it is empty.
 struct Output {

@@ -126,6 +126,8 @@ std::string QualityText(const PredictedQuality& quality) {
   char text[64] = "";
   if (quality.accuracy) {
     std::snprintf(text, sizeof(text), "%.1f %%", *quality.accuracy * 100);
+  } else if (quality.f1) {
+    std::snprintf(text, sizeof(text), "F1 %.1f %%", *quality.f1 * 100);
   } else if (quality.agreement) {
     std::snprintf(text, sizeof(text), "agrees with the full model in %.1f %%",
                   *quality.agreement * 100);

@@ -109,7 +109,7 @@ const SubmodelScore* Find(const Importance& importance, uint32_t depth, uint32_t
 
 // Shares of examples in percent; what a model that embeds is measured by as it is.
 std::string QualityCell(const Importance& importance, const SubmodelScore& score, int width) {
-  const bool is_share = TraitsOf(importance.metric).output == HeadOutput::kLabels;
+  const bool is_share = !TraitsOf(importance.metric).for_embeddings;
   return Format("%*.*f", width, is_share ? 1 : 3, score.accuracy * (is_share ? kPercent : 1));
 }
 
@@ -125,6 +125,8 @@ std::string QualityTitle(Metric metric) {
       return "cosine with the full model";
     case Metric::kSpearman:
       return "Spearman with the scores";
+    case Metric::kF1:
+      return "F1 of spans, %";
   }
   return "";
 }

@@ -18,6 +18,8 @@ const char* TitleOf(SweepQuality quality) {
   switch (quality) {
     case SweepQuality::kAccuracy:
       return "predicted accuracy, %";
+    case SweepQuality::kF1:
+      return "predicted F1 of spans, %";
     case SweepQuality::kAgreement:
       return "predicted agreement with the full model, %";
     case SweepQuality::kCosine:
@@ -31,7 +33,8 @@ const char* TitleOf(SweepQuality quality) {
 }
 
 bool IsShare(SweepQuality quality) {
-  return quality == SweepQuality::kAccuracy || quality == SweepQuality::kAgreement;
+  using enum SweepQuality;
+  return quality == kAccuracy || quality == kF1 || quality == kAgreement;
 }
 
 constexpr double kSweepWidth = 800;

@@ -23,7 +23,8 @@ void AddMetric(CLI::App& app, std::optional<Metric>& metric) {
   std::vector<const char*> names;
   for (const MetricTraits& traits : kMetrics) names.push_back(traits.name);
   const auto take = [&metric](size_t number) { metric = static_cast<Metric>(number); };
-  AddWords(app, "--metric", names, take, "what counts [accuracy, or cosine of embeddings]")
+  AddWords(app, "--metric", names, take,
+           "what counts [accuracy; f1 of token labels, cosine of embeddings]")
       ->group(kMostUsed);
 }
 
@@ -140,8 +141,9 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 }
 
 Status CheckQuickOptions(const ImportanceToolOptions& options) {
-  if (options.metric == Metric::kAccuracy) {
-    return UsageError("--quick cannot estimate accuracy; take --metric loss or --metric kl");
+  if (options.metric == Metric::kAccuracy || options.metric == Metric::kF1) {
+    return UsageError(std::string("--quick cannot estimate ") + NameOf(*options.metric) +
+                      "; take --metric loss or --metric kl");
   }
   if (options.submodels) {
     return UsageError("--quick estimates shards, not --submodels; leave one of the two out");
@@ -178,7 +180,8 @@ Status CheckSubcommandOptions(const CLI::App& app, const ImportanceToolOptions& 
 Metric MetricOf(const ImportanceToolOptions& options, const ModelInfo& info) {
   if (options.metric) return *options.metric;
   if (info.embeds()) return Metric::kCosine;
-  return options.quick ? Metric::kLoss : Metric::kAccuracy;
+  if (options.quick) return Metric::kLoss;
+  return info.labels_tokens() ? Metric::kF1 : Metric::kAccuracy;
 }
 
 Status CheckMeasureOptions(const ImportanceToolOptions& options) {

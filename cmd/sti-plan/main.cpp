@@ -70,7 +70,8 @@ void WarnIfUntrained(const Tool& tool, const PlanInputs& inputs, const PlanCore&
   const Importance* importance = inputs.View().importance;
   const bool known = importance != nullptr && !importance->submodels.empty();
   if (QualityText(plan.quality).empty() || !known) return tool.Warn(warning);
-  tool.Warn(warning + "; the whole model: " + QualityText(WholeQuality(*importance)));
+  tool.Warn(warning +
+            "; the whole model: " + QualityText(WholeQuality(*importance, inputs.info())));
 }
 
 void WarnOfUntrained(const Tool& tool, const PlanInputs& inputs, const Plan& plan) {

@@ -23,6 +23,8 @@ const char* NameOf(SweepQuality quality, const char* shard_bits) {
   switch (quality) {
     case SweepQuality::kAccuracy:
       return "accuracy";
+    case SweepQuality::kF1:
+      return "f1";
     case SweepQuality::kAgreement:
       return "agreement";
     case SweepQuality::kCosine:
@@ -38,6 +40,7 @@ const char* NameOf(SweepQuality quality, const char* shard_bits) {
 std::string QualityText(const SweepGrid& grid, const SweepCell& cell) {
   switch (grid.quality) {
     case SweepQuality::kAccuracy:
+    case SweepQuality::kF1:
     case SweepQuality::kAgreement:
       return Format("%.1f %%", 100 * cell.quality);
     case SweepQuality::kCosine:
@@ -55,6 +58,7 @@ void AddOthers(const PredictedQuality& quality, nlohmann::ordered_json* json) {
   if (quality.agreement) (*json)["predicted_agreement"] = *quality.agreement;
   if (quality.cosine) (*json)["predicted_cosine"] = *quality.cosine;
   if (quality.spearman) (*json)["predicted_spearman"] = *quality.spearman;
+  if (quality.f1) (*json)["predicted_f1"] = *quality.f1;
 }
 
 }  // namespace

@@ -49,23 +49,13 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
   };
   run.progress = tool.Progress("evaluating");
   run.cancelled = StopRequested;
-  std::optional<Baseline> baseline;
-  const auto read_baseline = [&](const Digest& rows, uint64_t count) -> Status {
-    STI_ASSIGN_OR_RETURN(baseline, BaselineOf(options.baseline, rows, count));
-    run.baseline = baseline ? &*baseline : nullptr;
-    return {};
-  };
-  if (session.info().labels_tokens()) {
-    STI_ASSIGN_OR_RETURN(const std::vector<TaggedText> texts,
-                         ReadTaggedTexts(options.eval, session.tags(), log));
-    STI_RETURN_IF_ERROR(read_baseline(DigestOfTagged(texts, session.tags()), texts.size()));
-    return EvaluateTagged(session, texts, run);
-  }
   STI_ASSIGN_OR_RETURN(
       const std::vector<Example> examples,
       ReadDataset(options.eval, session.answer_info(), options.columns, true, log));
-  STI_RETURN_IF_ERROR(
-      read_baseline(DigestOfRows(examples, session.answer_info().labels), examples.size()));
+  STI_ASSIGN_OR_RETURN(
+      const std::optional<Baseline> baseline,
+      BaselineOf(options.baseline, DigestOfExamples(session, examples), examples.size()));
+  run.baseline = baseline ? &*baseline : nullptr;
   return EvaluateRows(session, examples, run);
 }
 

@@ -44,11 +44,6 @@ struct HeadOption {
   std::span<const HeadOutput> outputs;
 };
 
-const char* DoingOf(HeadOutput output) {
-  constexpr const char* kDoings[] = {"label texts", "embed texts", "label tokens"};
-  return kDoings[static_cast<size_t>(output)];
-}
-
 // An option about what the model of a run does not give. Among several models it is for those that
 // give it. Another plan has other bits, and vectors of both do not compare: so --replan is for
 // labels. So is --baseline: a pair of texts is neither right nor wrong.

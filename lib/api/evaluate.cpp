@@ -9,6 +9,7 @@
 
 #include "base/function_ref.h"
 #include "base/process_memory.h"
+#include "text/tagged_texts.h"
 #include "text/tokenizer.h"
 #include "types/score.h"
 
@@ -68,10 +69,10 @@ AnsweredRow MeasuredRowOf(const Answer& answer) {
 }
 
 // Returns the tags that an answer gives the words of a text. One that did not fit is outside.
-std::vector<Tag> TagsOf(const Session& session, const TaggedText& text, const Encoding& encoding,
+std::vector<Tag> TagsOf(const Session& session, const Example& text, const Encoding& encoding,
                         const Answer& answer) {
   std::vector<Tag> tags;
-  for (const auto& label : session.LabelsOfWords(encoding, answer, text.words))
+  for (const auto& label : session.LabelsOfWords(encoding, answer, text.tagged->words))
     tags.push_back(label ? session.tags()[*label] : Tag());
   return tags;
 }
@@ -81,6 +82,14 @@ class RowAsker {
  public:
   RowAsker(Session& session, const EvaluationRun& run) : session_(session), run_(run) {}
 
+  // Adds the answer to an example, whose truth is of the kind that the model gives.
+  Status Add(const Example& example, Evaluation& evaluation) {
+    if (session_.answer_info().embeds()) return AddPair(example, evaluation);
+    if (session_.answer_info().labels_tokens()) return AddTagged(example, evaluation);
+    return AddLabelled(example, evaluation);
+  }
+
+ private:
   // Adds the answer to a labelled text, or pair of texts.
   Status AddLabelled(const Example& example, Evaluation& evaluation) {
     const std::vector<uint32_t> truth = *example.Truth();
@@ -122,8 +131,8 @@ class RowAsker {
   }
 
   // Adds the spans of a text whose words are tagged.
-  Status AddTagged(const TaggedText& text, Evaluation& evaluation) {
-    const std::vector<WordSpan> truth = WordSpansOf(text.tags);
+  Status AddTagged(const Example& text, Evaluation& evaluation) {
+    const std::vector<WordSpan> truth = WordSpansOf(text.tagged->tags);
     STI_ASSIGN_OR_RETURN(const std::optional<Error> own, Ask(text.text, std::nullopt));
     if (own) {
       std::vector<uint32_t> kinds;
@@ -142,7 +151,6 @@ class RowAsker {
     return {};
   }
 
- private:
   // Returns nothing with the answer in `answer_`, or the error that is the text's own.
   Result<std::optional<Error>> Ask(std::string_view text, std::optional<std::string_view> pair) {
     if (!run_.in_one_engagement) STI_RETURN_IF_ERROR(session_.EndEngagement());
@@ -172,27 +180,6 @@ class RowAsker {
   Answer answer_;
 };
 
-// Lets `add` ask for each row, until a caller has enough.
-template <typename Row, typename Add>
-Status AskAll(std::span<const Row> rows, const EvaluationRun& run, const Evaluation& evaluation,
-              const Add& add) {
-  for (const Row& row : rows) {
-    if (run.cancelled && run.cancelled()) break;
-    STI_RETURN_IF_ERROR(add(row));
-    if (run.progress) run.progress(evaluation.examples(), rows.size());
-  }
-  return {};
-}
-
-// Adds what is said of all rows that were asked.
-void AddWhole(const Session& session, const Digest& rows, const EvaluationRun& run,
-              Evaluation& evaluation) {
-  evaluation.rows = rows;
-  if (run.baseline != nullptr && run.baseline->right.size() == evaluation.examples())
-    evaluation.compared = Compare(*run.baseline, evaluation.right);
-  AddPlan(session, evaluation);
-}
-
 }  // namespace
 
 AnsweredRow AnsweredRowOf(const Answer& answer, Problem problem, std::span<const uint32_t> truth,
@@ -204,32 +191,27 @@ AnsweredRow AnsweredRowOf(const Answer& answer, Problem problem, std::span<const
   return row;
 }
 
+Digest DigestOfExamples(const Session& session, std::span<const Example> examples) {
+  if (session.info().labels_tokens()) return DigestOfTagged(examples, session.tags());
+  return DigestOfRows(examples, session.answer_info().labels);
+}
+
 Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examples,
                                 const EvaluationRun& run) {
   Evaluation evaluation;
   evaluation.cascade = CascadeTallyOf(session.plan());
-  const bool embeds = session.answer_info().embeds();
-  if (embeds) evaluation.pairs.emplace();
+  if (session.answer_info().embeds()) evaluation.pairs.emplace();
+  if (session.answer_info().labels_tokens()) evaluation.span_names = session.tags().names();
   RowAsker asker(session, run);
-  STI_RETURN_IF_ERROR(AskAll(examples, run, evaluation, [&](const Example& example) {
-    return embeds ? asker.AddPair(example, evaluation) : asker.AddLabelled(example, evaluation);
-  }));
-  AddWhole(session,
-           DigestOfRows(examples.first(evaluation.examples()), session.answer_info().labels), run,
-           evaluation);
-  return evaluation;
-}
-
-Result<Evaluation> EvaluateTagged(Session& session, std::span<const TaggedText> texts,
-                                  const EvaluationRun& run) {
-  Evaluation evaluation;
-  evaluation.span_names = session.tags().names();
-  RowAsker asker(session, run);
-  STI_RETURN_IF_ERROR(AskAll(texts, run, evaluation, [&](const TaggedText& text) {
-    return asker.AddTagged(text, evaluation);
-  }));
-  AddWhole(session, DigestOfTagged(texts.first(evaluation.examples()), session.tags()), run,
-           evaluation);
+  for (const Example& example : examples) {
+    if (run.cancelled && run.cancelled()) break;
+    STI_RETURN_IF_ERROR(asker.Add(example, evaluation));
+    if (run.progress) run.progress(evaluation.examples(), examples.size());
+  }
+  evaluation.rows = DigestOfExamples(session, examples.first(evaluation.examples()));
+  if (run.baseline != nullptr && run.baseline->right.size() == evaluation.examples())
+    evaluation.compared = Compare(*run.baseline, evaluation.right);
+  AddPlan(session, evaluation);
   return evaluation;
 }
 

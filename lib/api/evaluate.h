@@ -1,5 +1,6 @@
 // A data set through a session, row after row, and what its answers add up to
-// (score/evaluation.h): labelled rows, or where the model embeds pairs of texts with scores.
+// (score/evaluation.h): labelled rows, where the model embeds pairs of texts with scores, and where
+// it labels tokens texts whose words are tagged.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,6 @@
 #include "base/result.h"
 #include "score/evaluation.h"
 #include "text/dataset.h"
-#include "text/tagged_texts.h"
 
 namespace sti {
 
@@ -30,16 +30,16 @@ struct EvaluationRun {
   CancelCheck cancelled;  ///< the rows before are the evaluation then
 };
 
+/// Returns the digest of examples and what is true of them, by what the session's model gives.
+Digest DigestOfExamples(const Session& session, std::span<const Example> examples);
+
 /// Asks the session for each of `examples`, which are labelled; of a model that embeds for each
-/// text of a pair by itself, all of them with scores. A row whose error is its own (OwnErrorOf) is
+/// text of a pair by itself, all of them with scores; of one that labels tokens for texts, all of
+/// them tagged. A row whose error is its own (OwnErrorOf) is
 /// counted as unanswered; any other error ends the evaluation. The peak of memory is that of the
 /// process, at the end.
 Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examples,
                                 const EvaluationRun& run);
-
-/// Does so with texts whose words are tagged, of a model that labels tokens.
-Result<Evaluation> EvaluateTagged(Session& session, std::span<const TaggedText> texts,
-                                  const EvaluationRun& run);
 
 /// Returns an answer, judged by the labels `truth`, ascending, in the numbers that an evaluation
 /// adds up. In a multi-label model a label's score is at least `threshold`.

@@ -34,17 +34,6 @@ T& ContentAs(Answer* answer) {
   return content != nullptr ? *content : answer->content.emplace<T>();
 }
 
-/// Returns the tokens of an input that are of its text.
-std::vector<TextToken> TextTokensOf(const Encoding& encoding) {
-  std::vector<TextToken> tokens;
-  for (uint32_t i = 0; i < encoding.ids.size(); ++i) {
-    if (encoding.words[i] == kNoWord) continue;
-    tokens.push_back(
-        {.row = i, .bytes = encoding.offsets[i], .continues_word = encoding.continues_word[i]});
-  }
-  return tokens;
-}
-
 /// Returns the probabilities [tokens, labels] of an answer that has a row of logits for each token.
 std::vector<float> TokenProbabilities(const Answer& answer, uint32_t labels) {
   std::vector<float> rows = answer.run.values;

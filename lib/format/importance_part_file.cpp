@@ -17,6 +17,9 @@ namespace sti {
 namespace {
 
 constexpr uint64_t kMaxExamples = uint64_t{1} << 31;
+/// More than spans of any data set add up to, squared; of as many parts as there may be the sums
+/// still fit.
+constexpr uint64_t kMaxSpanSum = uint64_t{1} << 52;
 
 /// Returns what is wrong with the scores of pairs; empty if nothing is.
 std::string ProblemOfScores(const ImportanceJob& job) {
@@ -24,6 +27,13 @@ std::string ProblemOfScores(const ImportanceJob& job) {
   if (job.scores.size() != pairs) return "scores is not one for each pair of spearman, else none";
   const bool finite = std::ranges::all_of(job.scores, [](double s) { return std::isfinite(s); });
   return finite ? "" : "scores holds what is not a finite number";
+}
+
+/// Returns what is wrong with counting spans or not; empty if nothing is.
+std::string ProblemOfSpans(const ImportanceJob& job) {
+  const bool may_count = IsFor(job.metric, HeadOutput::kTokenLabels);
+  if (job.of_spans && !may_count) return "spans is there, and the metric is not of token labels";
+  return job.metric == Metric::kF1 && !job.of_spans ? "spans is missing" : "";
 }
 
 /// Returns what is wrong with the job; empty if nothing is.
@@ -46,6 +56,8 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   if (!use.empty()) return use;
   std::string scores = ProblemOfScores(job);
   if (!scores.empty()) return scores;
+  std::string spans = ProblemOfSpans(job);
+  if (!spans.empty()) return spans;
   const auto no_problem = [](const SubmodelCell&) { return std::string(); };
   return ProblemOfSubmodels(job.submodels, job.layers, job.width, no_problem);
 }
@@ -68,6 +80,10 @@ std::string ProblemOfTallies(const ImportancePart& part) {
     if (tally.examples > part.job.examples || tally.right > tally.examples ||
         tally.gained > tally.right || tally.lost > tally.examples - tally.right) {
       return "a tally counts more than there are examples";
+    }
+    if (std::ranges::any_of(tally.spans, [](uint64_t sum) { return sum > kMaxSpanSum; }) ||
+        SumOf(tally, SpanSum::kRight) > SumOf(tally, SpanSum::kBoth) / 2) {
+      return "a tally counts more spans than there can be";
     }
   }
   return "";
@@ -128,6 +144,20 @@ Status FillCosines(const fb::ImportancePart& table, const std::string& name, boo
                     "cosines is not one for each example of each cell of spearman, else none");
 }
 
+/// Reads the sums of spans, as many of each cell.
+Status FillSpans(const fb::ImportancePart& table, const std::string& name, ListRoom* room,
+                 std::vector<Tally>* tallies) {
+  Numbers all;
+  STI_RETURN_IF_ERROR(room->Copy(table.spans(), &all));
+  if (all.size() != tallies->size() * kSpanSums)
+    return TableError(name, "spans is not nine sums for each cell");
+  auto next = all.begin();
+  for (Tally& tally : *tallies) {
+    for (uint64_t& sum : tally.spans) sum = *next++;
+  }
+  return {};
+}
+
 Status ReadJob(const fb::ImportancePart& table, const std::string& name, ListRoom* room,
                ImportanceJob* job) {
   if (const auto* model = table.model()) {
@@ -143,6 +173,7 @@ Status ReadJob(const fb::ImportancePart& table, const std::string& name, ListRoo
   STI_RETURN_IF_ERROR(ReadShortText(table.kernel(), name, "kernel", &job->kernel));
   job->layers = table.layers();
   job->width = table.width();
+  job->of_spans = table.spans() != nullptr;
   job->gains = table.gains();
   job->examples = table.job_examples();
   job->units = table.units();
@@ -175,6 +206,7 @@ Result<ImportancePart> FromTable(const fb::ImportancePart& table, size_t payload
   STI_RETURN_IF_ERROR(FillTallies(table, name, CellsOf(part.job), &room, &part.tallies));
   const bool of_pairs = part.job.metric == Metric::kSpearman;
   STI_RETURN_IF_ERROR(FillCosines(table, name, of_pairs, &room, &part.tallies));
+  if (part.job.of_spans) STI_RETURN_IF_ERROR(FillSpans(table, name, &room, &part.tallies));
   problem = ProblemOfTallies(part);
   if (!problem.empty()) return TableError(name, problem);
   return part;
@@ -204,7 +236,13 @@ flatbuffers::Offset<flatbuffers::Vector<uint64_t>> Sums(Builder& builder,
   return builder.CreateVector(numbers);
 }
 
-/// All cells one behind another.
+/// All cells one behind another, as below.
+Numbers AllSpans(const std::vector<Tally>& tallies) {
+  Numbers all;
+  for (const Tally& tally : tallies) all.insert(all.end(), tally.spans.begin(), tally.spans.end());
+  return all;
+}
+
 std::vector<int32_t> AllCosines(const std::vector<Tally>& tallies) {
   std::vector<int32_t> all;
   for (const Tally& tally : tallies)
@@ -264,12 +302,14 @@ std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part) {
     scores = builder.CreateVector(job.scores);
     cosines = builder.CreateVector(AllCosines(tallies));
   }
+  flatbuffers::Offset<flatbuffers::Vector<uint64_t>> spans;
+  if (job.of_spans) spans = builder.CreateVector(AllSpans(tallies));
   builder.Finish(fb::CreateImportancePart(
       builder, model, data, metric, kernel, job.layers, job.width, job.gains, job.examples,
       job.units, bits, submodels, part.part, part.parts, part.begin, part.end, part.due, examples,
       right, gained, lost, loss, squares, differences, job.base_bits, use.words, use.row_lengths,
       use.row_words, use.row_shares, use.row_p99_shares, use.room_entries, use.room_tokens,
-      use.room_shares, use.room_p99_shares, scores, cosines));
+      use.room_shares, use.room_p99_shares, scores, cosines, spans));
   return WrapFrame(kImportancePartMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 

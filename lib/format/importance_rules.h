@@ -27,7 +27,7 @@ namespace sti {
 
 /// The problem of a file whose metric has no name that FindMetric knows.
 inline constexpr const char* kMetricProblem =
-    "metric is not accuracy, loss, kl, cosine or spearman";
+    "metric is not accuracy, loss, kl, cosine, spearman or f1";
 
 /// Reads the metric of an importance file by its name. DataError naming `name` for any other text.
 inline Status ReadMetric(std::string_view stored, const std::string& name, Metric* metric) {

@@ -13,7 +13,7 @@ constexpr uint32_t kMaxRows = 1024;
 ActivationRoom::ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch> chunks,
                                size_t branch_count, uint64_t limit_bytes)
     : shape_(runner.shape()),
-      head_rows_(runner.head_rows()),
+      head_(runner.index().info.head),
       head_values_(runner.head_values()),
       lengths_(LengthsOf(chunks)),
       branch_count_(branch_count) {
@@ -43,13 +43,17 @@ ActivationRoom::ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch
 uint32_t ActivationRoom::Sequences(uint32_t rows) const { return rows / lengths_.shortest; }
 
 uint32_t ActivationRoom::Wanted(uint32_t rows) const {
-  return head_rows_ == OutputRows::kAll ? rows : Sequences(rows);
+  return head_.rows() == OutputRows::kAll ? rows : Sequences(rows);
+}
+
+uint32_t ActivationRoom::Results(uint32_t rows) const {
+  return head_.output == HeadOutput::kTokenLabels ? rows : Sequences(rows);
 }
 
 uint64_t ActivationRoom::Floats(uint32_t rows) const {
   const uint64_t all = uint64_t{rows} * shape_.hidden;
   return (3 + branch_count_) * all + uint64_t{rows} * shape_.head_dim() +
-         uint64_t{2} * Wanted(rows) * shape_.hidden + uint64_t{Sequences(rows)} * head_values_ +
+         uint64_t{2} * Wanted(rows) * shape_.hidden + uint64_t{Results(rows)} * head_values_ +
          3 * kReadPastEnd;
 }
 
@@ -62,7 +66,7 @@ void ActivationRoom::Take() {
   hidden.resize(all);
   last_context.resize(wanted_rows * shape_.hidden + kReadPastEnd);
   wanted.resize(wanted_rows * shape_.hidden);
-  values.resize(size_t{Sequences(rows_)} * head_values_);
+  values.resize(size_t{Results(rows_)} * head_values_);
   branches.assign(branch_count_, std::vector<float>(all));
   if (!holds_inputs_) return;
   inputs.assign(shape_.layers, std::vector<float>(chunk_tokens_ * shape_.hidden));

@@ -34,7 +34,7 @@ class ActivationRoom {
   std::vector<float> hidden;        ///< [rows, d]
   std::vector<float> last_context;  ///< [wanted, d]
   std::vector<float> wanted;        ///< [wanted, d] rows of the last layer that the head wants
-  std::vector<float> values;        ///< [sequences, values] of the head
+  std::vector<float> values;        ///< [results, values] of the head
   std::vector<std::vector<float>> branches;  ///< [branches][rows, d]
   /// [layers][tokens of the chunk, d] inputs of all layers of the base; empty if there is no room.
   std::vector<std::vector<float>> inputs;
@@ -43,10 +43,11 @@ class ActivationRoom {
   [[nodiscard]] uint64_t Floats(uint32_t rows) const;
   [[nodiscard]] uint32_t Sequences(uint32_t rows) const;
   [[nodiscard]] uint32_t Wanted(uint32_t rows) const;
+  [[nodiscard]] uint32_t Results(uint32_t rows) const;
   void Take();
 
   ModelShape shape_;
-  OutputRows head_rows_;
+  HeadTraits head_;
   uint32_t head_values_;
   LengthRange lengths_;
   uint64_t chunk_tokens_ = 0;  // tokens of the largest chunk

@@ -13,7 +13,7 @@ void ChunkJudge::Begin(const ExampleBatch& chunk) {
 
 void ChunkJudge::AddReference(std::span<const float> values) {
   reference_.insert(reference_.end(), values.begin(), values.end());
-  if (TraitsOf(metric_).output != HeadOutput::kLabels) return;
+  if (tags_ || TraitsOf(metric_).for_embeddings) return;
   for (size_t at = 0; at < values.size(); at += each_) {
     reference_labels_.push_back(LabelsOf(problem_, values.subspan(at, each_)));
   }
@@ -27,8 +27,33 @@ Error ChunkJudge::NoNumber() const {
 
 Result<Outcome> ChunkJudge::Of(uint32_t example, std::span<const float> values) const {
   if (!AllFinite(values)) return NoNumber();
-  return TraitsOf(metric_).output == HeadOutput::kLabels ? ByLabels(example, values)
-                                                         : ByCosine(example, values);
+  if (tags_) return ByWords(example, values);
+  return TraitsOf(metric_).for_embeddings ? ByCosine(example, values) : ByLabels(example, values);
+}
+
+size_t ChunkJudge::ValuesOf(uint32_t example) const {
+  const uint32_t results = tags_ ? chunk_->TokensOf(example) : chunk_->sequences_each();
+  return size_t{results} * each_;
+}
+
+std::span<const float> ChunkJudge::Reference(uint32_t example) const {
+  const uint32_t first = tags_ ? chunk_->offsets[example] : example;
+  return std::span(reference_).subspan(size_t{first} * each_, ValuesOf(example));
+}
+
+Result<Outcome> ChunkJudge::ByWords(uint32_t example, std::span<const float> values) const {
+  const WordTruth& truth = chunk_->word_truths[example];
+  const TokenLogits logits{values, each_};
+  const bool by_reference = needs_reference();
+  const TokenLogits reference{by_reference ? Reference(example) : values, each_};
+  const std::vector<WordSpan> given = SpansGiven(*tags_, truth, logits);
+  const std::vector<WordSpan> wanted =
+      by_reference ? SpansGiven(*tags_, truth, reference) : truth.spans;
+  const auto loss =
+      LossUnits(by_reference ? WordDivergence(truth, reference, logits) : WordLoss(truth, logits));
+  if (!loss) return NoNumber();
+  const auto both = static_cast<uint32_t>(given.size() + wanted.size());
+  return Outcome{given == wanted, *loss, {}, {CountCommon(given, wanted), both}};
 }
 
 Result<Outcome> ChunkJudge::ByLabels(uint32_t example, std::span<const float> logits) const {

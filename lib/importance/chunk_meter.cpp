@@ -56,7 +56,7 @@ Status ChunkMeter::RunAll(uint32_t bits, bool keep_inputs) {
     }
     runner_.Head({offsets}, room_.wanted.data(), room_.values.data());
     if (!keep_inputs) {
-      judge_.AddReference({room_.values.data(), size_t{range.count} * runner_.head_values()});
+      judge_.AddReference({room_.values.data(), runner_.ValuesOf({offsets})});
       continue;
     }
     STI_RETURN_IF_ERROR(JudgeRange(range, room_.values.data(),
@@ -159,7 +159,7 @@ Status ChunkMeter::RaiseGroup(size_t range, uint32_t layer, const float* input,
   const float* values = room_.values.data();
   for (const Raised& raised : group) {
     STI_RETURN_IF_ERROR(Score(sequences, values, raised.tally));
-    values += size_t{sequences.count} * runner_.head_values();
+    values += runner_.ValuesOf({one});
   }
   return {};
 }
@@ -167,8 +167,8 @@ Status ChunkMeter::RaiseGroup(size_t range, uint32_t layer, const float* input,
 Status ChunkMeter::JudgeRange(const SequenceRange& range, const float* values,
                               FunctionRef<void(const Outcome&)> take) const {
   const uint32_t each = chunk_->sequences_each();
-  const size_t numbers = size_t{each} * runner_.head_values();
   for (uint32_t e = range.first / each; e < (range.first + range.count) / each; ++e) {
+    const size_t numbers = judge_.ValuesOf(e);
     STI_ASSIGN_OR_RETURN(const Outcome outcome, judge_.Of(e, {values, numbers}));
     take(outcome);
     values += numbers;

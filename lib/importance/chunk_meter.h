@@ -63,7 +63,7 @@ class ChunkMeter {
   [[nodiscard]] Status SweepRange(size_t range, const SubmodelSweep& sweep, Tally* cells);
   void WantedOf(const Batch& batch, const SubmodelSweep& sweep, const SubmodelSweep::Depth& depth,
                 const float* hidden);
-  /// Judges a range's `values` [sequences, values], and has each outcome taken in turn.
+  /// Judges a range's `values` [results, values], and has each outcome taken in turn.
   [[nodiscard]] Status JudgeRange(const SequenceRange& range, const float* values,
                                   FunctionRef<void(const Outcome&)> take) const;
   [[nodiscard]] Status Score(const SequenceRange& range, const float* values, Tally* tally) const;

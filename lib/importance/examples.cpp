@@ -43,15 +43,41 @@ class Batcher {
   std::vector<ExampleBatch> batches_;
 };
 
+// Returns the truth of a text whose tokens a model labels, by reference its words alone.
+WordTruth TruthOf(const Tokenizer& tokenizer, const Example& example, const TagScheme& tags,
+                  bool by_reference, Encoding* encoding) {
+  if (!by_reference) return WordTruthOf(tags, *encoding, *example.tagged);
+  tokenizer.MarkContinuations(example.text, encoding);
+  return UntaggedWordsOf(*encoding);
+}
+
+void AddTo(Digester& digester, const WordTruth& truth) {
+  digester.AddNumber(truth.rows.size());
+  for (const auto& row : truth.rows) digester.AddNumber(row ? *row + 1 : 0);
+  for (const auto& label : truth.labels) digester.AddNumber(label ? *label + 1 : 0);
+  digester.AddNumber(truth.spans.size());
+  for (const WordSpan& span : truth.spans) {
+    digester.AddNumber(span.kind);
+    digester.AddNumber(uint64_t{span.begin} << 32 | span.end);
+  }
+}
+
 }  // namespace
 
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
                                         std::span<const Example> examples, Metric metric,
-                                        uint32_t max_length, uint32_t max_tokens) {
+                                        uint32_t max_length, uint32_t max_tokens,
+                                        const TagScheme* tags) {
   const MetricTraits& traits = TraitsOf(metric);
   Batcher batcher(max_tokens);
   for (const Example& example : examples) {
-    if (traits.output == HeadOutput::kLabels) {
+    if (tags != nullptr) {
+      Encoding encoding = tokenizer.Encode(example.text, std::nullopt, max_length);
+      WordTruth truth = TruthOf(tokenizer, example, *tags, traits.by_reference, &encoding);
+      batcher.Add({encoding}).word_truths.push_back(std::move(truth));
+      continue;
+    }
+    if (!traits.for_embeddings) {
       ExampleBatch& batch = batcher.Add({tokenizer.Encode(example.text, example.pair, max_length)});
       if (!traits.by_reference) batch.truths.back() = example.Truth();
       continue;
@@ -102,6 +128,7 @@ Digest DigestOf(std::span<const ExampleBatch> batches) {
       for (const uint32_t label : truth.value_or(std::vector<uint32_t>{})) {
         digester.AddNumber(label);
       }
+      if (!batch.word_truths.empty()) AddTo(digester, batch.word_truths[s]);
       const bool ends_pair = !batch.scores.empty() && s % 2 == 1;
       if (ends_pair) digester.AddNumber(std::bit_cast<uint64_t>(batch.scores[s / 2]));
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "importance/word_truth.h"
 #include "model/transformer.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
@@ -24,6 +25,7 @@ struct ExampleBatch {
   /// [sequences] the labels that apply (Example::Truth); none where the example is not labelled.
   std::vector<std::optional<std::vector<uint32_t>>> truths;
   std::vector<double> scores;  ///< [pairs] Example::score; empty where examples are no pairs
+  std::vector<WordTruth> word_truths;  ///< [sequences] of a model that labels tokens; else empty
   [[nodiscard]] Batch batch() const { return {offsets}; }
   /// Returns how many sequences an example is.
   [[nodiscard]] uint32_t sequences_each() const { return scores.empty() ? 1 : 2; }
@@ -40,18 +42,21 @@ struct ExampleBatch {
 /// Returns the examples in the order given, as the metric wants them, each text cut to `max_length`
 /// tokens (Tokenizer::Encode), in batches of at most `max_tokens` tokens; an example that is longer
 /// is a batch of its own. Of models that embed each text is a sequence by itself: two examples of a
-/// pair by kCosine, one with a score by kSpearman, whose examples all have both. A metric by
-/// reference uses no truths, and so gets none: the digest of its examples must not depend on them.
+/// pair by kCosine, one with a score by kSpearman, whose examples all have both. `tags` are those
+/// of a model that labels tokens, null of others; its examples are tagged. A metric by reference
+/// uses no truths, and so gets none: the digest of its examples must not depend on them.
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
                                         std::span<const Example> examples, Metric metric,
-                                        uint32_t max_length, uint32_t max_tokens);
+                                        uint32_t max_length, uint32_t max_tokens,
+                                        const TagScheme* tags = nullptr);
 
 /// Returns the batch, of no pairs, without the tokens for which `kept` [tokens] is false; at least
 /// one of each sequence is kept.
 ExampleBatch KeptOf(const ExampleBatch& batch, const std::vector<bool>& kept);
 
-/// Returns the digest of what is measured: ids, types and truths of all sequences and scores of all
-/// pairs in their order, however they are divided into batches.
+/// Returns the digest of what is measured: ids, types and truths of all sequences, words and spans
+/// where tokens are labelled, and scores of all pairs, in their order, however they are divided
+/// into batches.
 Digest DigestOf(std::span<const ExampleBatch> batches);
 
 /// Tokens of the shortest sequence and of the longest example; of none, the values here.

@@ -70,10 +70,9 @@ uint64_t LayerFlops(const ModelShape& shape, const BatchSize& size, uint32_t wid
 }
 
 uint64_t HeadFlops(const ModelShape& shape, uint64_t rows) {
-  if (!shape.has_pooler) return 0;  // it embeds, which multiplies nothing
-  return 2 * rows *
-         (SizeOf(SpecOf(kPoolerWeight), shape).count() +
-          SizeOf(SpecOf(kClassifierWeight), shape).count());
+  // Without labels there are no products: pooling and unit length count as nothing.
+  const uint64_t pooler = shape.has_pooler ? SizeOf(SpecOf(kPoolerWeight), shape).count() : 0;
+  return 2 * rows * (pooler + SizeOf(SpecOf(kClassifierWeight), shape).count());
 }
 
 uint64_t EvaluationFlops(const ModelShape& shape, OutputRows head_rows, const BatchSize& size,

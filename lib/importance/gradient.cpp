@@ -165,7 +165,9 @@ void GradientRun::Head(const HeadParameters& parameters, const float* hidden, fl
   const size_t numbers = size_t{count} * shape_.hidden;
   wanted_.resize(numbers);
   CopyRows(batch_, rows, shape_.hidden, hidden, wanted_.data());
-  if (!info_.has_labels()) {
+  if (info_.labels_tokens())
+    return ClassifyTokens(shape_, parameters, count, wanted_.data(), pool_, values);
+  if (info_.embeds()) {
     HeadTraits pooling = info_.head;
     pooling.unit_length = false;
     const size_t d = shape_.hidden;
@@ -185,10 +187,10 @@ void GradientRun::Head(const HeadParameters& parameters, const float* hidden, fl
 void GradientRun::BeginBackward(const HeadParameters& parameters,
                                 std::span<const float> value_gradient) {
   std::fill(gradient_.begin(), gradient_.end(), 0.0F);
-  if (info_.has_labels()) {
-    ClassifierGradient(parameters, value_gradient);
-  } else {
+  if (info_.embeds()) {
     PoolingGradient(value_gradient);
+  } else {
+    ClassifierGradient(parameters, value_gradient);
   }
 }
 
@@ -206,6 +208,10 @@ void GradientRun::ClassifierGradient(const HeadParameters& parameters,
               at_logits[size_t{row} * shape_.labels + label], at_pooled.data());
     }
     const size_t at = size_t{row} * d;
+    if (info_.labels_tokens()) {  // no pooler is in front of the classifier, and a row is a token
+      std::ranges::copy(at_pooled, &gradient_[at]);
+      return;
+    }
     PoolerGradient(info_.pooler, &pooler_sum_[at], &pooled_[at], d, at_pooled.data());
     std::vector<float> weights(d);
     float* token = &gradient_[size_t{batch_.TokenOf(rows, row)} * d];

@@ -40,7 +40,7 @@ class GradientRun {
   void Forward(uint32_t layer, const DenseLayer& weights, const LayerParameters& parameters,
                float* hidden);
 
-  /// Computes the head on the rows that it wants of `hidden` [tokens, d]: `values` [sequences,
+  /// Computes the head on the rows that it wants of `hidden` [tokens, d]: `values` [results,
   /// head_values] are logits or embeddings.
   void Head(const HeadParameters& parameters, const float* hidden, float* values);
 

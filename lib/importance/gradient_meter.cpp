@@ -12,8 +12,10 @@ Result<GradientMeter> GradientMeter::Open(ContainerFile file, const Tokenizer& t
                                           std::span<const uint32_t> bits) {
   STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
   const ModelInfo& info = file.index().info;
+  STI_ASSIGN_OR_RETURN(const std::optional<TagScheme> tags, TagsOf(info));
   auto batches = BatchExamples(tokenizer, examples, options.metric, info.max_length(),
-                               GradientRun::BatchTokens(info.shape, options.cache_bytes));
+                               GradientRun::BatchTokens(info.shape, options.cache_bytes),
+                               tags ? &*tags : nullptr);
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
   STI_ASSIGN_OR_RETURN(std::unique_ptr<LayerRunner> runner,
                        LayerRunner::Create(std::move(model), ComputeType::kFp32, options.threads));
@@ -39,7 +41,7 @@ Result<std::vector<float>> GradientMeter::Run(const ExampleBatch& batch,
   const OutputRows rows = runner_->head_rows();
   std::vector<float> wanted(size_t{batch.batch().Count(rows)} * shape().hidden);
   CopyRows(batch.batch(), rows, shape().hidden, hidden_.data(), wanted.data());
-  std::vector<float> values(size_t{batch.batch().sequences()} * info().head_values());
+  std::vector<float> values(runner_->ValuesOf(batch.batch()));
   runner_->Head(batch.batch(), wanted.data(), values.data());
   return values;
 }
@@ -54,7 +56,7 @@ Result<std::vector<float>> GradientMeter::Forward(const ExampleBatch& batch, uin
     pass_->Forward(layer, weights_, Parameters(layer), hidden_.data());
     EndLayer();
   }
-  std::vector<float> values(size_t{batch.batch().sequences()} * info().head_values());
+  std::vector<float> values(runner_->ValuesOf(batch.batch()));
   pass_->Head(runner_->resident().head, hidden_.data(), values.data());
   return values;
 }

@@ -35,15 +35,15 @@ class GradientMeter {
   /// Says how many layers will be run in all, for progress.
   void Expect(uint64_t layers) { layers_ = layers; }
 
-  /// Runs these layers at `bits`, and returns what the head gives: [sequences, head_values].
+  /// Runs these layers at `bits`, and returns what the head gives: [results, head_values].
   Result<std::vector<float>> Run(const ExampleBatch& batch, std::span<const uint32_t> layers,
                                  uint32_t bits);
 
   /// Runs all layers at `bits`, keeps what Backward wants, and returns what the head gives:
-  /// [sequences, head_values]. The batch outlives the backward pass.
+  /// [results, head_values]. The batch outlives the backward pass.
   Result<std::vector<float>> Forward(const ExampleBatch& batch, uint32_t bits);
 
-  /// Begins a backward pass with the gradient at these values [sequences, head_values]. There may
+  /// Begins a backward pass with the gradient at these values [results, head_values]. There may
   /// be several after one Forward.
   void BeginBackward(std::span<const float> value_gradient);
 

@@ -24,20 +24,44 @@ Status CheckScores(std::span<const Example> examples) {
   return DataError("all examples have the same score, which ranks nothing; add others");
 }
 
+// Spans are what words are measured by, so that some have to be true.
+Status CheckTags(std::span<const Example> examples) {
+  const bool tagged =
+      std::ranges::all_of(examples, [](const Example& example) { return !!example.tagged; });
+  if (!tagged) return DataError("some examples have no tags; add them, or measure with kl");
+  const bool any = std::ranges::any_of(examples, [](const Example& example) {
+    return std::ranges::any_of(example.tagged->tags,
+                               [](const Tag& tag) { return tag.place != TagPlace::kOutside; });
+  });
+  if (any) return {};
+  return DataError("all words are outside of spans, of which nothing can be found; add others");
+}
+
+// Returns the metrics that are for a head, as "accuracy, loss or kl".
+std::string MetricsFor(HeadOutput output) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::size(kMetrics); ++i) {
+    if (IsFor(static_cast<Metric>(i), output)) names.emplace_back(kMetrics[i].name);
+  }
+  std::string text = names.front();
+  for (size_t i = 1; i < names.size(); ++i)
+    text += (i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
+
 }  // namespace
 
+Result<std::optional<TagScheme>> TagsOf(const ModelInfo& info) {
+  if (!info.labels_tokens()) return std::optional<TagScheme>();
+  STI_ASSIGN_OR_RETURN(TagScheme tags, TagScheme::Of(info.labels));
+  return std::optional(std::move(tags));
+}
+
 Status CheckMetric(const ContainerFile& file, Metric metric) {
-  if (TraitsOf(metric).output == file.index().info.head.output) return {};
-  if (file.index().info.labels_tokens()) {
-    return ForeignError("labels tokens, and importance is measured of whole texts; plan without it")
-        .At(file.name());
-  }
-  const bool labels = file.index().info.has_labels();
-  const char* others = labels ? "accuracy, loss or kl" : "cosine or spearman";
-  return UsageError("the metric " + std::string(NameOf(metric)) + " is for models that " +
-                    (labels ? "embed texts, and this one gives labels"
-                            : "give labels, and this one embeds texts") +
-                    "; take " + others)
+  const HeadOutput output = file.index().info.head.output;
+  if (IsFor(metric, output)) return {};
+  return UsageError("the metric " + std::string(NameOf(metric)) + " is not for models that " +
+                    DoingOf(output) + ", as this one does; take " + MetricsFor(output))
       .At(file.name());
 }
 
@@ -52,6 +76,7 @@ Status CheckRequest(const ContainerFile& file, std::span<const Example> examples
   if (examples.empty()) return DataError("no examples to measure on");
   if (TraitsOf(options.metric).by_reference) return {};
   if (options.metric == Metric::kSpearman) return CheckScores(examples);
+  if (file.index().info.labels_tokens()) return CheckTags(examples);
   const bool labelled = std::all_of(examples.begin(), examples.end(), [](const Example& example) {
     return example.Truth().has_value();
   });
@@ -73,6 +98,7 @@ ImportanceJob JobOf(const ContainerIndex& index, std::span<const ExampleBatch> b
   job.kernel = kernel;
   job.layers = index.info.shape.layers;
   job.width = index.info.shape.width;
+  job.of_spans = index.info.labels_tokens();
   job.gains = options.gains;
   for (const ExampleBatch& batch : batches) {
     job.examples += batch.examples();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,12 +18,16 @@
 #include "io/container_file.h"
 #include "text/dataset.h"
 #include "types/importance_part.h"
+#include "types/tag_scheme.h"
 #include "types/word_use.h"
 
 namespace sti {
 
-/// Returns kUsage if the metric is not for what the model gives, and kForeign for a model that
-/// labels tokens, which no metric is for.
+/// Returns the tags of a model that labels tokens, nothing for others. Errors: those of
+/// TagScheme::Of.
+Result<std::optional<TagScheme>> TagsOf(const ModelInfo& info);
+
+/// Returns kUsage if the metric is not for what the model gives.
 Status CheckMetric(const ContainerFile& file, Metric metric);
 
 /// Returns the error of CheckMetric, or a DataError if no shard can be raised, or examples, their

@@ -82,9 +82,9 @@ double ErrorOfMean(const std::vector<double>& values) {
 }
 
 // Scores the cells of a measurement whose work is done; the part outlives it. Most metrics are
-// means over examples. Spearman's correlation is not: it is one number of all pairs, so that each
-// cell keeps all its cosines, and what a pair adds to the number's error is its influence
-// (types/rank_correlation.h).
+// means over examples. The F1 of spans is a quotient of two sums. Spearman's correlation is one
+// number of all pairs, so that each cell keeps all its cosines, and what a pair adds to the
+// number's error is its influence (types/rank_correlation.h).
 class CellScores {
  public:
   explicit CellScores(const ImportancePart& sum);
@@ -123,17 +123,19 @@ double CellScores::Loss(const Tally& cell) const {
 
 double CellScores::Accuracy(const Tally& cell) const {
   if (job_.metric == Metric::kSpearman) return Correlation(cell);
-  const bool is_right_or_wrong = TraitsOf(job_.metric).output == HeadOutput::kLabels;
-  return is_right_or_wrong ? ShareRight(cell) : 1 - MeanLoss(cell);
+  if (job_.metric == Metric::kCosine) return 1 - MeanLoss(cell);
+  return job_.of_spans ? SpanF1(cell) : ShareRight(cell);
 }
 
 double CellScores::BaseError() const {
   if (job_.metric == Metric::kSpearman) return ErrorOfMean(base_influence_);
+  if (job_.metric == Metric::kF1) return SpanF1Error(base_);
   return job_.metric == Metric::kAccuracy ? ShareRightError(base_) : MeanLossError(base_);
 }
 
 double CellScores::ChangeError(const Tally& cell) const {
   if (job_.metric == Metric::kAccuracy) return ShareRightChangeError(cell);
+  if (job_.metric == Metric::kF1) return SpanF1ChangeError(cell, base_);
   if (job_.metric != Metric::kSpearman) return LossChangeError(cell, base_);
   std::vector<double> change = Influence(cell);
   for (size_t i = 0; i < change.size(); ++i) change[i] -= base_influence_[i];
@@ -154,8 +156,8 @@ void FillShards(const ImportancePart& sum, const CellScores& scores, Importance*
   const size_t stride = sum.job.raised_bits.size();
   const size_t shards = size_t{sum.job.layers} * sum.job.width;
   // Other scores and losses say the same.
-  const bool losses =
-      importance->metric == Metric::kAccuracy || importance->metric == Metric::kLoss;
+  const bool losses = importance->metric == Metric::kAccuracy ||
+                      importance->metric == Metric::kLoss || importance->metric == Metric::kF1;
   for (size_t shard = 0; shard < shards; ++shard) {
     const Tally* raised = &sum.tallies[1 + shard * stride];
     const Tally& most = raised[stride - 1];  // scores are of the most bits, which come last

@@ -71,10 +71,13 @@ class LayerRunner {
   /// `context` is scratch of as many floats and 16 more.
   void LastLayer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
                  const float* hidden, float* context, float* wanted, float* received = nullptr);
-  /// Returns how many numbers the head gives for a sequence.
+  /// Returns how many numbers each result of the head has, one a sequence or one a token.
   [[nodiscard]] uint32_t head_values() const { return index().info.head_values(); }
-  /// Computes `values` [sequences, head_values] of the rows that the head wants, `wanted` [rows,
-  /// d].
+  /// Returns how many values the head gives for a batch.
+  [[nodiscard]] size_t ValuesOf(const Batch& batch) const {
+    return size_t{batch.Results(index().info.head)} * head_values();
+  }
+  /// Computes `values` [results, head_values] of the rows that the head wants, `wanted` [rows, d].
   void Head(const Batch& batch, const float* wanted, float* values);
 
  private:

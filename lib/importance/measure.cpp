@@ -25,8 +25,9 @@ constexpr uint64_t kStepFlops = 100'000'000'000;
 class Measurement {
  public:
   Measurement(LayerRunner& runner, std::span<const ExampleBatch> chunks,
-              const ImportanceOptions& options)
+              std::optional<TagScheme> tags, const ImportanceOptions& options)
       : runner_(runner),
+        tags_(std::move(tags)),
         chunks_(chunks),
         options_(options),
         list_(ShapeOf(runner.index(), options), SizesOf(chunks, 0)) {
@@ -54,7 +55,7 @@ class Measurement {
     work_.least_bytes = room.least_bytes();
     work_.plain_flops = list_.PlainFlops(range, SizesOf(chunks_, 0));
     work_.padded_flops = list_.PlainFlops(range, SizesOf(chunks_, kPaddedTokens));
-    ChunkJudge judge(options_.metric, runner_.index().info, runner_.name());
+    ChunkJudge judge(options_.metric, runner_.index().info, runner_.name(), tags_);
     ChunkMeter meter(runner_, room, std::move(judge), options_.cancelled);
     const Status done = Measure(meter);
     work_.flops = runner_.flops();
@@ -171,6 +172,7 @@ class Measurement {
   }
 
   LayerRunner& runner_;
+  std::optional<TagScheme> tags_;
   std::span<const ExampleBatch> chunks_;
   const ImportanceOptions& options_;
   WorkList list_;
@@ -186,15 +188,16 @@ Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer
                                              ImportanceWork* work) {
   STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
   const ContainerIndex& index = file.index();
-  const auto chunks =
-      BatchExamples(tokenizer, examples, options.metric, index.info.max_length(), kChunkTokens);
+  STI_ASSIGN_OR_RETURN(const std::optional<TagScheme> tags, TagsOf(index.info));
+  const auto chunks = BatchExamples(tokenizer, examples, options.metric, index.info.max_length(),
+                                    kChunkTokens, tags ? &*tags : nullptr);
   const bool all = options.submodels || options.gains;
   const std::vector<uint32_t> bits =
       all ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
   STI_ASSIGN_OR_RETURN(std::unique_ptr<LayerRunner> runner,
                        LayerRunner::Create(std::move(model), options.compute, options.threads));
-  Measurement measurement(*runner, chunks, options);
+  Measurement measurement(*runner, chunks, tags, options);
   auto part = measurement.Run();
   if (work != nullptr) *work = measurement.work();
   return part;

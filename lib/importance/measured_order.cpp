@@ -21,7 +21,7 @@ class OrderMeter {
   OrderMeter(GradientMeter& meter, Metric metric)
       : meter_(meter),
         metric_(metric),
-        has_labels_(meter.info().has_labels()),
+        output_(meter.info().head.output),
         values_each_(meter.info().head_values()),
         problem_(meter.info().problem),
         shape_(meter.shape()),
@@ -51,15 +51,24 @@ class OrderMeter {
   Status Forward(const ExampleBatch& batch) {
     STI_ASSIGN_OR_RETURN(const std::vector<float> values, meter_.Forward(batch, most_));
     if (!AllFinite(values)) {
-      return DataError(std::string("an example's ") + (has_labels_ ? "logits" : "numbers") +
+      const bool embeds = output_ == HeadOutput::kEmbedding;
+      return DataError(std::string("an example's ") + (embeds ? "numbers" : "logits") +
                        " are not numbers, so its weights overflow; shard a sound model")
           .At(meter_.runner().name());
     }
     std::vector<float> gradient(values.size());
     const auto at = [&](uint32_t s) { return &gradient[size_t{s} * values_each_]; };
     for (uint32_t s = 0; s < batch.batch().sequences(); ++s) {
+      if (output_ == HeadOutput::kTokenLabels) {
+        words_.push_back(KnownWords(batch.word_truths[s], LogitsOf(batch, s, values)));
+        const size_t first = size_t{batch.offsets[s]} * values_each_;
+        const size_t end = size_t{batch.offsets[s + 1]} * values_each_;
+        WordLossGradient(words_.back(), LogitsOf(batch, s, values),
+                         std::span(gradient).subspan(first, end - first));
+        continue;
+      }
       const std::span<const float> row = Row(values, s);
-      if (has_labels_) {
+      if (output_ == HeadOutput::kLabels) {
         truths_.push_back(batch.truths[s] ? *batch.truths[s] : LabelsOf(problem_, row));
         LossGradient(problem_, row, truths_.back(), at(s));
       } else if (metric_ == Metric::kSpearman) {
@@ -130,8 +139,12 @@ class OrderMeter {
     for (const ExampleBatch& batch : meter_.batches()) {
       STI_ASSIGN_OR_RETURN(const std::vector<float> values, meter_.Run(batch, layers, most_));
       for (uint32_t s = 0; s < batch.batch().sequences(); ++s) {
+        if (output_ == HeadOutput::kTokenLabels) {
+          loss += WordLoss(words_[example++], LogitsOf(batch, s, values));
+          continue;
+        }
         const std::span<const float> row = Row(values, s);
-        if (has_labels_) {
+        if (output_ == HeadOutput::kLabels) {
           loss += Judge(problem_, row, truths_[example++]).loss;
         } else if (metric_ == Metric::kCosine) {
           loss += 1 - Cosine(row, Row(whole_, example++));
@@ -165,14 +178,28 @@ class OrderMeter {
     all->insert(all->end(), more.begin(), more.end());
   }
 
+  [[nodiscard]] TokenLogits LogitsOf(const ExampleBatch& batch, uint32_t s,
+                                     const std::vector<float>& values) const {
+    const size_t first = batch.offsets[s];
+    const size_t end = batch.offsets[s + 1];
+    return {std::span(values).subspan(first * values_each_, (end - first) * values_each_),
+            values_each_};
+  }
+
+  /// Returns the truth of words, or where nothing is known of them the labels that they are given.
+  static WordTruth KnownWords(WordTruth truth, const TokenLogits& logits) {
+    if (truth.labels.empty()) truth.labels = LabelsGiven(truth, logits);
+    return truth;
+  }
+
   [[nodiscard]] std::span<const float> Row(const std::vector<float>& values, size_t s) const {
     return {&values[s * values_each_], values_each_};
   }
 
   GradientMeter& meter_;
   Metric metric_;
-  bool has_labels_;
-  uint32_t values_each_;  // of a sequence
+  HeadOutput output_;
+  uint32_t values_each_;  // of a result of the head
   uint64_t number_ = 0;   // of the next example, by which its direction is drawn
   Problem problem_;
   ModelShape shape_;
@@ -180,6 +207,7 @@ class OrderMeter {
   std::vector<double> heads_;                  // [layers, M]
   std::vector<double> neurons_;                // [layers, f]
   std::vector<std::vector<uint32_t>> truths_;  // [examples] or the model's own labels
+  std::vector<WordTruth> words_;               // [examples] with labels, of tokens
   std::vector<float> whole_;                   // [examples, values] of all layers, by kCosine
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "importance/gradient_meter.h"
@@ -22,6 +23,7 @@ class QuickMeter {
         metric_(options.metric),
         problem_(meter.info().problem),
         shape_(meter.shape()),
+        of_tokens_(meter.info().labels_tokens()),
         values_each_(meter.info().head_values()),
         low_(meter.runner().index().bits.front()) {
     LayerRunner& runner = meter_.runner();
@@ -56,20 +58,48 @@ class QuickMeter {
     STI_ASSIGN_OR_RETURN(values_, meter_.Forward(batch, low_));
     gradient_.resize(values_.size());
     losses_.clear();
+    curvatures_.clear();
     for (uint32_t e = 0; e < batch.examples(); ++e) {
       losses_.push_back(LossAndGradient(batch, e));
-      const size_t each = size_t{batch.sequences_each()} * values_each_;
-      if (!AllFinite(std::span(values_).subspan(e * each, each)))
+      curvatures_.push_back(CurvatureOf(batch, e));
+      const auto [first, end] = ResultsOf(batch, e);
+      const auto own = std::span(values_).subspan(first * values_each_);
+      if (!AllFinite(own.first((end - first) * values_each_)))
         losses_.back() = std::numeric_limits<double>::quiet_NaN();
       STI_RETURN_IF_ERROR(AddTo(losses_.back(), losses_.back(), part_.tallies.data()));
     }
     return {};
   }
 
+  // Returns the results of the head that are of an example, from the first to before the last.
+  [[nodiscard]] std::pair<size_t, size_t> ResultsOf(const ExampleBatch& batch, uint32_t e) const {
+    if (of_tokens_) return {batch.offsets[e], batch.offsets[e + 1]};
+    return {size_t{e} * batch.sequences_each(), size_t{e + 1} * batch.sequences_each()};
+  }
+
+  // Does what LossAndGradient does for a model that labels tokens.
+  double WordLossAndGradient(const ExampleBatch& batch, uint32_t e) {
+    const auto [first, end] = ResultsOf(batch, e);
+    const size_t at = first * values_each_;
+    const size_t count = (end - first) * values_each_;
+    const std::span<float> gradient = std::span(gradient_).subspan(at, count);
+    const TokenLogits logits{std::span(values_).subspan(at, count), values_each_};
+    const WordTruth& truth = batch.word_truths[e];
+    if (metric_ == Metric::kLoss) {
+      WordLossGradient(truth, logits, gradient);
+      return WordLoss(truth, logits);
+    }
+    const TokenLogits reference{std::span(reference_).subspan(at, count), values_each_};
+    WordDivergenceGradient(truth, reference, logits, gradient);
+    return WordDivergence(truth, reference, logits);
+  }
+
   // Returns the loss of an example at the fewest bits, and finds its gradient at the values.
   double LossAndGradient(const ExampleBatch& batch, uint32_t e) {
+    if (of_tokens_) return WordLossAndGradient(batch, e);
     switch (metric_) {
-      case Metric::kAccuracy:  // has no gradient, and is refused before
+      case Metric::kAccuracy:  // has no gradient, and is refused before, as is the next
+      case Metric::kF1:
       case Metric::kLoss: {
         const std::vector<uint32_t>& truth = *batch.truths[e];
         LossGradient(problem_, Row(values_, e), truth, Gradient(e));
@@ -136,19 +166,26 @@ class QuickMeter {
     for (size_t i = 0; i < slopes.size(); ++i) {
       const size_t shard = layer * size_t{shape_.width} + i % shape_.width;
       const size_t cell = 1 + shard * part_.job.raised_bits.size() + raised;
-      const double base = losses_[i / shape_.width];
-      STI_RETURN_IF_ERROR(AddTo(base - GainOf(slopes[i]), base, &part_.tallies[cell]));
+      const size_t example = i / shape_.width;
+      const double base = losses_[example];
+      const double gain = GainOf(slopes[i], curvatures_[example]);
+      STI_RETURN_IF_ERROR(AddTo(base - gain, base, &part_.tallies[cell]));
     }
     return {};
   }
 
+  // Returns the curvature of an example's loss over the square of its slope. Of a log-likelihood it
+  // is 1. The loss of several labels or words is the mean of as many: its slope is that part of
+  // the sum's, so that the square is a part of a part.
+  [[nodiscard]] double CurvatureOf(const ExampleBatch& batch, uint32_t e) const {
+    if (of_tokens_) return std::max(1U, CountedWords(batch.word_truths[e]));
+    return problem_ == Problem::kMultiLabel && metric_ == Metric::kLoss ? shape_.labels : 1;
+  }
+
   // Returns how far a loss falls that has this slope.
-  [[nodiscard]] double GainOf(double slope) const {
+  [[nodiscard]] double GainOf(double slope, double curvature) const {
     if (metric_ == Metric::kCosine) return -slope / 2;
     if (metric_ == Metric::kSpearman) return -slope;
-    // The loss of several labels is a mean, of which the log-likelihood is the sum.
-    const bool mean = problem_ == Problem::kMultiLabel && metric_ == Metric::kLoss;
-    const double curvature = mean ? shape_.labels : 1;
     return -slope - curvature / 2 * slope * slope;
   }
 
@@ -161,14 +198,16 @@ class QuickMeter {
   Metric metric_;
   Problem problem_;
   ModelShape shape_;
-  uint32_t values_each_;  // of a sequence
+  bool of_tokens_;        // the head has a result for each token, and else for each sequence
+  uint32_t values_each_;  // of a result
   uint32_t low_;
   DenseLayer change_;
-  std::vector<float> reference_;  // [sequences, values] of the full model, where it is needed
-  std::vector<float> values_;     // [sequences, values] at the fewest bits
-  std::vector<float> gradient_;   // [sequences, values]
-  std::vector<double> losses_;    // [examples] at the fewest bits
-  ImportancePart part_;           // all of the work, as one unit
+  std::vector<float> reference_;    // [results, values] of the full model, where it is needed
+  std::vector<float> values_;       // [results, values] at the fewest bits
+  std::vector<float> gradient_;     // [results, values]
+  std::vector<double> losses_;      // [examples] at the fewest bits
+  std::vector<double> curvatures_;  // [examples] CurvatureOf
+  ImportancePart part_;             // all of the work, as one unit
 };
 
 }  // namespace
@@ -181,9 +220,11 @@ std::string_view QuickEstimateOf(Metric metric) {
 Result<Importance> EstimateImportance(ContainerFile file, const Tokenizer& tokenizer,
                                       std::span<const Example> examples,
                                       const ImportanceOptions& options) {
-  if (options.metric == Metric::kAccuracy || options.submodels) {
+  const bool counts = options.metric == Metric::kAccuracy || options.metric == Metric::kF1;
+  if (counts || options.submodels) {
     return UsageError(
-        "gradients estimate shards, and not by accuracy; take the metric loss or kl, no submodels");
+        "gradients estimate shards, and nothing that is counted, as accuracy and f1 are; take the "
+        "metric loss or kl, no submodels");
   }
   const std::vector<uint32_t> all = file.index().bits;
   const std::vector<uint32_t> bits =

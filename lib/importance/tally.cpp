@@ -22,6 +22,33 @@ Uint128 Square(int64_t number) {
   return static_cast<Uint128>(wide * wide);
 }
 
+double Sum(const Tally& tally, SpanSum sum) { return static_cast<double>(SumOf(tally, sum)); }
+
+// Returns the sum of squares of what examples add to the F1 at first order, F = 2 C / D: an example
+// with c and d adds (2 c - F d) / (D / n) / n, here without the last division.
+double InfluenceSquares(const Tally& tally) {
+  const double f = SpanF1(tally);
+  const double mean = Sum(tally, SpanSum::kBoth) / static_cast<double>(tally.examples);
+  return (4 * Sum(tally, SpanSum::kRightRight) - 4 * f * Sum(tally, SpanSum::kRightBoth) +
+          f * f * Sum(tally, SpanSum::kBothBoth)) /
+         (mean * mean);
+}
+
+// Returns the sum of products of what examples add to the F1 here and in the base.
+double InfluenceProducts(const Tally& tally, const Tally& base) {
+  const double f = SpanF1(tally);
+  const double f_base = SpanF1(base);
+  const auto n = static_cast<double>(tally.examples);
+  const double means = Sum(tally, SpanSum::kBoth) / n * (Sum(base, SpanSum::kBoth) / n);
+  return (4 * Sum(tally, SpanSum::kRightRightOld) -
+          2 * f_base * Sum(tally, SpanSum::kRightBothOld) -
+          2 * f * Sum(tally, SpanSum::kBothRightOld) +
+          f * f_base * Sum(tally, SpanSum::kBothBothOld)) /
+         means;
+}
+
+bool HasSpans(const Tally& tally) { return Sum(tally, SpanSum::kBoth) > 0; }
+
 }  // namespace
 
 std::optional<int64_t> LossUnits(double loss) {
@@ -44,6 +71,20 @@ void AddOutcome(Tally& tally, const Outcome& outcome, const Outcome& base) {
   AddTo(tally.loss_squares, Square(outcome.loss));
   AddTo(tally.difference_squares, Square(outcome.loss - base.loss));
   if (outcome.cosine) tally.cosines.push_back(*outcome.cosine);
+  const auto add = [&tally](SpanSum sum, uint64_t number) {
+    tally.spans[static_cast<size_t>(sum)] += number;
+  };
+  const uint64_t right = outcome.spans.right;
+  const uint64_t both = outcome.spans.both;
+  add(SpanSum::kRight, right);
+  add(SpanSum::kBoth, both);
+  add(SpanSum::kRightRight, right * right);
+  add(SpanSum::kRightBoth, right * both);
+  add(SpanSum::kBothBoth, both * both);
+  add(SpanSum::kRightRightOld, right * base.spans.right);
+  add(SpanSum::kRightBothOld, right * base.spans.both);
+  add(SpanSum::kBothRightOld, both * base.spans.right);
+  add(SpanSum::kBothBothOld, both * base.spans.both);
 }
 
 void AddTally(Tally& tally, const Tally& other) {
@@ -55,6 +96,7 @@ void AddTally(Tally& tally, const Tally& other) {
   AddTo(tally.loss_squares, ToUint128(other.loss_squares));
   AddTo(tally.difference_squares, ToUint128(other.difference_squares));
   tally.cosines.insert(tally.cosines.end(), other.cosines.begin(), other.cosines.end());
+  for (size_t sum = 0; sum < kSpanSums; ++sum) tally.spans[sum] += other.spans[sum];
 }
 
 double ShareRight(const Tally& tally) {
@@ -87,6 +129,21 @@ double LossChangeError(const Tally& tally, const Tally& base) {
   const Uint128 change = ToUint128(tally.loss) - ToUint128(base.loss);
   return StandardError(tally.examples, SignedToDouble(ToWide(change)) / kUnitsPerNat,
                        UnsignedToDouble(tally.difference_squares) / kUnitsPerNat / kUnitsPerNat);
+}
+
+double SpanF1(const Tally& tally) {
+  return HasSpans(tally) ? 2 * Sum(tally, SpanSum::kRight) / Sum(tally, SpanSum::kBoth) : 1;
+}
+
+double SpanF1Error(const Tally& tally) {
+  return HasSpans(tally) ? StandardError(tally.examples, 0, InfluenceSquares(tally)) : 0;
+}
+
+double SpanF1ChangeError(const Tally& tally, const Tally& base) {
+  if (!HasSpans(tally) || !HasSpans(base)) return 0;
+  const double squares =
+      InfluenceSquares(tally) + InfluenceSquares(base) - 2 * InfluenceProducts(tally, base);
+  return StandardError(tally.examples, 0, squares);
 }
 
 }  // namespace sti

@@ -9,12 +9,20 @@
 
 namespace sti {
 
-/// How one example fared. Under kKl the full model's own answer stands in for the truth. A model
-/// that embeds is never right; its loss is one less the cosine that the metric asks for.
+/// The spans of one example, of a model that labels tokens.
+struct SpanCount {
+  uint32_t right = 0;  ///< that are true and were given
+  uint32_t both = 0;   ///< true ones and given ones, added up
+};
+
+/// How one example fared. Under kKl the full model's own answer stands in for the truth. A text
+/// whose tokens are labelled is right if all its spans are. A model that embeds is never right; its
+/// loss is one less the cosine that the metric asks for.
 struct Outcome {
   bool right = false;
   int64_t loss = 0;                    ///< in 2^-32 nat
   std::optional<int32_t> cosine = {};  ///< for Tally::cosines; nothing where these are not kept
+  SpanCount spans = {};                ///< for Tally::spans
 };
 
 /// Returns a loss in nats as a whole number of 2^-32 nat, clamped to 32768 nats either way; nothing
@@ -43,6 +51,14 @@ double MeanLossError(const Tally& tally);
 /// the tally of the base, over the same examples.
 double ShareRightChangeError(const Tally& tally);
 double LossChangeError(const Tally& tally, const Tally& base);
+
+/// Returns the F1 of all spans, 0 to 1; 1 where there are none at all.
+double SpanF1(const Tally& tally);
+/// Each of these returns a standard error, by what each example adds to the F1 at first order: that
+/// of the F1, and that of its difference to the base's, each example its own control. `base` is the
+/// tally of the base, over the same examples. 0 for fewer than two examples.
+double SpanF1Error(const Tally& tally);
+double SpanF1ChangeError(const Tally& tally, const Tally& base);
 
 __extension__ using Int128 = __int128;
 __extension__ using Uint128 = unsigned __int128;

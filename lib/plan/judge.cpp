@@ -232,9 +232,9 @@ Verdict EvaluateVariant(const CheckedInput& input, const Judging& judging,
   return Evaluate(input, judging, for_target, Plan{variant});
 }
 
-PredictedQuality WholeQuality(const Importance& importance) {
+PredictedQuality WholeQuality(const Importance& importance, const ModelInfo& model) {
   const SubmodelScore& whole = importance.submodels.back();  // N x M at the most bits
-  return QualityOf(importance, whole.loss, whole.accuracy);
+  return QualityOf(importance, model, whole.loss, whole.accuracy);
 }
 
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,

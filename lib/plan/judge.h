@@ -80,7 +80,7 @@ Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const
 
 /// Returns the quality that the whole model was measured to have at the most bits. The importance
 /// has A(n, m).
-PredictedQuality WholeQuality(const Importance& importance);
+PredictedQuality WholeQuality(const Importance& importance, const ModelInfo& model);
 
 /// Returns the device models for a plan from elsewhere; errors are those of CheckPlan.
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,

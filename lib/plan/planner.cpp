@@ -398,9 +398,10 @@ Result<Plan> Planner::WithCosts(Plan plan, const Parts& parts) const {
     if (same != free.variants.end())
       variant.fallback->cost_bits = SumOfBits(*same) - SumOfBits(variant);
   }
+  const std::string freely = Described(free.quality);
   Say("guarantee: costs " + FixedPoint(plan.fallback->cost_bits, 0) + " of " +
       FixedPoint(SumOfBits(free), 0) + " bits of shards" +
-      (free.quality.accuracy ? "; without it accuracy " + Fixed4(*free.quality.accuracy) : ""));
+      (freely.empty() ? "" : "; without it" + freely.substr(1)));
   return plan;
 }
 

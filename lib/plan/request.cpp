@@ -52,10 +52,9 @@ Status ValidateImportance(const PlanInput& input) {
         .In(Source::kImportance)
         .Fix(Remedy::kImportanceForModel);
   }
-  if (TraitsOf(importance.metric).output != input.info.head.output) {
+  if (!IsFor(importance.metric, input.info.head.output)) {
     return DataError(std::string("it was measured by ") + NameOf(importance.metric) +
-                     ", which says nothing of a model that " +
-                     (input.info.embeds() ? "embeds texts" : "gives labels"))
+                     ", which says nothing of models that " + DoingOf(input.info.head.output))
         .In(Source::kImportance)
         .Fix(Remedy::kImportanceForModel);
   }

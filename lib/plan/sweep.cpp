@@ -51,6 +51,7 @@ void MarkFront(SweepGrid* grid) {
   };
   constexpr std::pair<SweepQuality, Figure> kFigures[] = {
       {SweepQuality::kAccuracy, &PredictedQuality::accuracy},
+      {SweepQuality::kF1, &PredictedQuality::f1},
       {SweepQuality::kAgreement, &PredictedQuality::agreement},
       {SweepQuality::kCosine, &PredictedQuality::cosine},
       {SweepQuality::kSpearman, &PredictedQuality::spearman}};

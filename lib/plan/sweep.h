@@ -17,6 +17,7 @@ namespace sti {
 /// The measure in which the plans of a sweep are compared: the first that all of them have.
 enum class SweepQuality : uint8_t {
   kAccuracy,   ///< predicted accuracy, 0 to 1
+  kF1,         ///< predicted F1 of spans, 0 to 1
   kAgreement,  ///< predicted agreement with the full model, 0 to 1
   kCosine,     ///< predicted cosine with the full model's embeddings, -1 to 1
   kSpearman,   ///< predicted correlation of cosines with scores, -1 to 1

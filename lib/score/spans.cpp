@@ -80,15 +80,19 @@ std::vector<WordLabel> LabelWords(Aggregation way, std::span<const TextToken> to
 
 }  // namespace
 
-std::optional<uint32_t> LabelOfWord(Aggregation way, std::span<const TextToken> tokens,
-                                    std::span<const float> probabilities, uint32_t labels,
-                                    const ByteRange& word) {
+std::span<const TextToken> TokensOfWord(std::span<const TextToken> tokens, const ByteRange& word) {
   const auto is_before = [&](const TextToken& token) { return token.bytes.begin < word.begin; };
   const auto is_within = [&](const TextToken& token) { return token.bytes.begin < word.end; };
   const auto first = std::ranges::partition_point(tokens, is_before);
-  const auto last = std::partition_point(first, tokens.end(), is_within);
-  if (first == last) return std::nullopt;
-  return LabelOfTokens(way, {probabilities, labels}, {first, last}).label;
+  return {first, std::partition_point(first, tokens.end(), is_within)};
+}
+
+std::optional<uint32_t> LabelOfWord(Aggregation way, std::span<const TextToken> tokens,
+                                    std::span<const float> probabilities, uint32_t labels,
+                                    const ByteRange& word) {
+  const std::span<const TextToken> own = TokensOfWord(tokens, word);
+  if (own.empty()) return std::nullopt;
+  return LabelOfTokens(way, {probabilities, labels}, own).label;
 }
 
 std::vector<WordSpan> WordSpansOf(std::span<const Tag> tags) {
@@ -102,6 +106,33 @@ std::vector<WordSpan> WordSpansOf(std::span<const Tag> tags) {
     }
   }
   return spans;
+}
+
+std::vector<std::optional<uint32_t>> LabelsOfSpans(const TagScheme& tags,
+                                                   std::span<const WordSpan> spans, size_t words) {
+  std::vector<std::optional<uint32_t>> labels(words, tags.FindLabel(TagPlace::kOutside, 0));
+  for (const WordSpan& span : spans) {
+    for (uint32_t word = span.begin; word < span.end; ++word) {
+      const bool is_first = word == span.begin;
+      const bool is_last = word + 1 == span.end;
+      const TagPlace place = is_first && is_last ? TagPlace::kOnly
+                             : is_first          ? TagPlace::kBegin
+                             : is_last           ? TagPlace::kLast
+                                                 : TagPlace::kInside;
+      labels[word] = tags.FindLabel(place, span.kind);
+    }
+  }
+  return labels;
+}
+
+uint32_t CountCommon(std::span<const WordSpan> a, std::span<const WordSpan> b) {
+  uint32_t common = 0;
+  auto next = b.begin();
+  for (const WordSpan& span : a) {
+    while (next != b.end() && next->begin < span.begin) ++next;
+    common += next != b.end() && *next == span ? 1 : 0;
+  }
+  return common;
 }
 
 std::vector<LabelledSpan> SpansOf(const TagScheme& tags, Aggregation way,

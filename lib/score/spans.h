@@ -10,6 +10,7 @@
 
 #include "types/byte_range.h"
 #include "types/tag_scheme.h"
+#include "types/text_token.h"
 
 namespace sti {
 
@@ -21,13 +22,6 @@ enum class Aggregation : uint8_t {
   kFirst,    ///< a word has the label of its first token
   kAverage,  ///< a word has the label of the greatest mean probability over its tokens
   kMax,      ///< a word has the label of its token with the greatest probability
-};
-
-/// A token of a text; control tokens are none.
-struct TextToken {
-  uint32_t row = 0;  ///< of the probabilities: its place in the input
-  ByteRange bytes;
-  bool continues_word = false;  ///< it is of the word of the token in front of it
 };
 
 /// A stretch of a text.
@@ -43,6 +37,9 @@ std::vector<LabelledSpan> SpansOf(const TagScheme& tags, Aggregation way,
                                   std::span<const TextToken> tokens,
                                   std::span<const float> probabilities);
 
+/// Returns those of a text's tokens that begin in the word that `word` are the bytes of. Pure.
+std::span<const TextToken> TokensOfWord(std::span<const TextToken> tokens, const ByteRange& word);
+
 /// Returns the label of the word that `word` are the bytes of, by the tokens that begin in it; with
 /// kNone and kSimple by the first. Nothing if it has no tokens. Arguments are as above. Pure.
 std::optional<uint32_t> LabelOfWord(Aggregation way, std::span<const TextToken> tokens,
@@ -51,7 +48,7 @@ std::optional<uint32_t> LabelOfWord(Aggregation way, std::span<const TextToken> 
 
 /// A span in words of a text: of a kind, from word `begin` to before word `end`.
 struct WordSpan {
-  uint32_t kind = 0;
+  uint32_t kind = 0;  ///< in TagScheme::names()
   uint32_t begin = 0;
   uint32_t end = 0;
 
@@ -61,5 +58,14 @@ struct WordSpan {
 /// Returns the spans that the tags of a text's words say, in their order: those that seqeval finds,
 /// where it is not told to be strict. Pure.
 std::vector<WordSpan> WordSpansOf(std::span<const Tag> tags);
+
+/// Returns the label that a scheme has for each of `words` words, of which `spans` are in this
+/// order; nothing where the scheme has no such label. WordSpansOf gives the spans back, but where
+/// two of a kind stand side by side and the scheme cannot part them. Pure.
+std::vector<std::optional<uint32_t>> LabelsOfSpans(const TagScheme& tags,
+                                                   std::span<const WordSpan> spans, size_t words);
+
+/// Returns how many spans both of a text's lists have, each in its order. Pure.
+uint32_t CountCommon(std::span<const WordSpan> a, std::span<const WordSpan> b);
 
 }  // namespace sti

@@ -13,11 +13,19 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "types/byte_range.h"
 #include "types/model_info.h"
+#include "types/tag_scheme.h"
 
 namespace sti {
 
-/// One row of a data file.
+/// Words of a text with their tags, as models that label tokens are asked for.
+struct TaggedWords {
+  std::vector<ByteRange> words;  ///< where each stands in the text, one behind another
+  std::vector<Tag> tags;         ///< as many as words; kinds are by number of the model's
+};
+
+/// One row of a data file, or one text of a file of tagged words.
 struct Example {
   std::string text;
   std::optional<std::string> pair;
@@ -26,6 +34,7 @@ struct Example {
   std::optional<std::vector<uint32_t>> labels = std::nullopt;
   /// How alike text and pair are, by people's judgement; a greater number is more alike.
   std::optional<double> score = std::nullopt;
+  std::optional<TaggedWords> tagged = std::nullopt;
 
   /// Returns the labels of the example, one way or the other; nothing if it is not labelled.
   [[nodiscard]] std::optional<std::vector<uint32_t>> Truth() const {

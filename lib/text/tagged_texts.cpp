@@ -28,7 +28,7 @@ class TaggedReader {
   TaggedReader(const std::string& name, const TagScheme& model) : name_(name), model_(model) {}
 
   Status Read(std::string_view content);
-  Result<std::vector<TaggedText>> Finish();
+  Result<std::vector<Example>> Finish();
 
  private:
   Status TakeLine(std::string_view line);
@@ -42,7 +42,7 @@ class TaggedReader {
   uint64_t line_ = 0;
   uint64_t words_ = 0;
   bool in_text_ = false;
-  std::vector<TaggedText> texts_;
+  std::vector<Example> texts_;
   std::vector<uint32_t> tags_of_words_;  ///< [words], into `tags_`
   std::vector<std::string> tags_;        ///< each once
   std::vector<uint64_t> first_lines_;    ///< of each tag
@@ -82,14 +82,14 @@ bool TaggedReader::IsOfModel(std::string_view tag) const {
 
 Status TaggedReader::TakeWord(std::string_view word, std::string_view tag) {
   if (++words_ > kMaxDatasetRows) return Bad("more than 16777216 words; split the file");
-  if (!std::exchange(in_text_, true)) texts_.emplace_back();
-  TaggedText& text = texts_.back();
+  if (!std::exchange(in_text_, true)) texts_.emplace_back().tagged.emplace();
+  Example& text = texts_.back();
   if (!text.text.empty()) text.text += ' ';
   const uint64_t begin = text.text.size();
   text.text += word;
   if (text.text.size() > kMaxDatasetLineBytes)
     return Bad("a text longer than 1 MiB; part it by an empty line");
-  text.words.push_back(RangeOf(begin, text.text.size()));
+  text.tagged->words.push_back(RangeOf(begin, text.text.size()));
   const auto [known, added] =
       numbers_.emplace(std::string(tag), static_cast<uint32_t>(tags_.size()));
   if (added) {
@@ -121,22 +121,23 @@ Result<std::vector<Tag>> TaggedReader::Meanings() const {
   return meanings;
 }
 
-Result<std::vector<TaggedText>> TaggedReader::Finish() {
+Result<std::vector<Example>> TaggedReader::Finish() {
   if (texts_.empty())
     return DataError("no words with tags; give a file in CoNLL's columns").At(name_);
   STI_ASSIGN_OR_RETURN(const std::vector<Tag> meanings, Meanings());
   auto tag = tags_of_words_.begin();
-  for (TaggedText& text : texts_) {
-    text.tags.reserve(text.words.size());
-    for (size_t word = 0; word < text.words.size(); ++word) text.tags.push_back(meanings[*tag++]);
+  for (Example& text : texts_) {
+    std::vector<Tag>& tags = text.tagged->tags;
+    tags.reserve(text.tagged->words.size());
+    while (tags.size() < text.tagged->words.size()) tags.push_back(meanings[*tag++]);
   }
   return std::move(texts_);
 }
 
 }  // namespace
 
-Result<std::vector<TaggedText>> ParseTaggedTexts(std::string_view content, const std::string& name,
-                                                 const TagScheme& model, const LogSink& log) {
+Result<std::vector<Example>> ParseTaggedTexts(std::string_view content, const std::string& name,
+                                              const TagScheme& model, const LogSink& log) {
   content = WithoutByteOrderMark(content);
   STI_RETURN_IF_ERROR(CheckIsText(content, name));
   WarnOfOtherEncodings(content, name, log);
@@ -145,15 +146,16 @@ Result<std::vector<TaggedText>> ParseTaggedTexts(std::string_view content, const
   return reader.Finish();
 }
 
-Digest DigestOfTagged(std::span<const TaggedText> texts, const TagScheme& model) {
+Digest DigestOfTagged(std::span<const Example> texts, const TagScheme& model) {
   Digester digester;
-  for (const TaggedText& text : texts) {
+  for (const Example& text : texts) {
+    const std::vector<Tag>& tags = text.tagged->tags;
     digester.Add(text.text);
-    digester.AddNumber(text.tags.size());
-    for (size_t word = 0; word < text.tags.size(); ++word) {
-      const Tag& tag = text.tags[word];
+    digester.AddNumber(tags.size());
+    for (size_t word = 0; word < tags.size(); ++word) {
+      const Tag& tag = tags[word];
       const bool outside = tag.place == TagPlace::kOutside;
-      const bool goes_on = word > 0 && GoesOn(text.tags[word - 1], tag);
+      const bool goes_on = word > 0 && GoesOn(tags[word - 1], tag);
       digester.AddNumber(outside ? 0 : goes_on ? 1 : 2);
       digester.Add(outside ? std::string_view() : std::string_view(model.names()[tag.kind]));
     }

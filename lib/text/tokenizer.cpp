@@ -109,6 +109,16 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   return encoding;
 }
 
+std::vector<TextToken> TextTokensOf(const Encoding& encoding) {
+  std::vector<TextToken> tokens;
+  for (uint32_t i = 0; i < encoding.ids.size(); ++i) {
+    if (encoding.words[i] == kNoWord) continue;
+    const bool continues = !encoding.continues_word.empty() && encoding.continues_word[i];
+    tokens.push_back({.row = i, .bytes = encoding.offsets[i], .continues_word = continues});
+  }
+  return tokens;
+}
+
 void Tokenizer::MarkContinuations(std::string_view text, Encoding* encoding) const {
   const auto continues = [&](uint32_t id, const ByteRange& at) {
     if (info_.kind == TokenizerKind::kWordPiece) {

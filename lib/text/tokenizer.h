@@ -14,6 +14,7 @@
 #include "text/vocabulary.h"
 #include "types/byte_range.h"
 #include "types/model_info.h"
+#include "types/text_token.h"
 
 namespace sti {
 
@@ -65,6 +66,10 @@ struct Encoding {
   std::vector<bool> continues_word;
   bool truncated = false;  ///< some of the text did not fit
 };
+
+/// Returns the tokens of an input that are of its text; none continues a word where continuations
+/// were not marked. Pure.
+std::vector<TextToken> TextTokensOf(const Encoding& encoding);
 
 /// Gives the ids that Hugging Face's BertTokenizerFast or RobertaTokenizerFast gives, with one
 /// exception: text that spells a control token ("[SEP]", "</s>") is text, split like any other.

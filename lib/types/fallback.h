@@ -28,6 +28,8 @@ struct PredictedQuality {
   /// Spearman's correlation with the scores of pairs, whichever the importance measured; -1 to 1.
   std::optional<double> cosine = {};
   std::optional<double> spearman = {};
+  /// Instead of an accuracy, of a model that labels tokens: the F1 of spans, 0 to 1.
+  std::optional<double> f1 = {};
 };
 
 /// Holds the fallback of a plan or of a variant. Its times are 99th percentiles, in microseconds.

@@ -26,29 +26,49 @@ namespace sti {
 /// mean loss negated, against the truth (kLoss) or against the full model's answer (kKl). The last
 /// uses no truths: there an example is right if it has the full model's label.
 ///
+/// Models that label tokens have three: the F1 of all examples' spans (kF1), or the mean loss
+/// negated as above, that of an example being the mean over its words. By kKl the full model's
+/// spans are those that are true. Words are labelled by their first tokens.
+///
 /// Models that embed have two: the mean cosine between an example's vector and the full model's
 /// (kCosine), which uses no truths; or Spearman's correlation (kSpearman) of the cosines between
 /// the two vectors of each example, which is a pair of texts, and the scores that people gave the
 /// pairs.
-enum class Metric : uint8_t { kAccuracy, kLoss, kKl, kCosine, kSpearman };
+enum class Metric : uint8_t { kAccuracy, kLoss, kKl, kCosine, kSpearman, kF1 };
 
 /// The traits of a metric: all that is known of it before anything is measured.
 struct MetricTraits {
-  const char* name;     ///< in files and options
-  const char* quality;  ///< what it says of a submodel, in a sentence: "an accuracy"
-  HeadOutput output;    ///< of the models that it is for
-  bool is_loss;         ///< scores are losses, negated; else a quality that grows, and no loss
-  bool by_reference;    ///< against the full model's output, so that it needs no truths
-  double least;         ///< that SubmodelScore::accuracy can be; the most is 1
+  const char* name;               ///< in files and options
+  const char* quality;            ///< what it says of a submodel, in a sentence: "an accuracy"
+  bool for_labels = false;        ///< it is for models that label texts
+  bool for_token_labels = false;  ///< it is for models that label tokens
+  bool for_embeddings = false;    ///< it is for models that embed
+  bool is_loss = false;  ///< scores are losses, negated; else a quality that grows, and no loss
+  bool by_reference = false;  ///< against the full model's output, so that it needs no truths
+  double least = 0;           ///< that SubmodelScore::accuracy can be; the most is 1
 };
 
 /// All metrics, by number.
 inline constexpr MetricTraits kMetrics[] = {
-    {"accuracy", "an accuracy", HeadOutput::kLabels, false, false, 0},
-    {"loss", "an accuracy", HeadOutput::kLabels, true, false, 0},
-    {"kl", "an accuracy", HeadOutput::kLabels, true, true, 0},
-    {"cosine", "a cosine", HeadOutput::kEmbedding, false, true, -1},
-    {"spearman", "a Spearman correlation", HeadOutput::kEmbedding, false, false, -1},
+    {.name = "accuracy", .quality = "an accuracy", .for_labels = true},
+    {.name = "loss",
+     .quality = "an accuracy",
+     .for_labels = true,
+     .for_token_labels = true,
+     .is_loss = true},
+    {.name = "kl",
+     .quality = "an accuracy",
+     .for_labels = true,
+     .for_token_labels = true,
+     .is_loss = true,
+     .by_reference = true},
+    {.name = "cosine",
+     .quality = "a cosine",
+     .for_embeddings = true,
+     .by_reference = true,
+     .least = -1},
+    {.name = "spearman", .quality = "a Spearman correlation", .for_embeddings = true, .least = -1},
+    {.name = "f1", .quality = "an F1", .for_token_labels = true},
 };
 
 /// Returns whether a number is that of a metric.
@@ -57,6 +77,26 @@ constexpr bool IsMetric(Metric metric) { return static_cast<size_t>(metric) < st
 /// Returns what is known of a metric; of a number that is none, what is known of the first.
 constexpr const MetricTraits& TraitsOf(Metric metric) {
   return kMetrics[IsMetric(metric) ? static_cast<size_t>(metric) : 0];
+}
+
+/// Returns whether a metric is for models whose heads give this.
+constexpr bool IsFor(Metric metric, HeadOutput output) {
+  const MetricTraits& traits = TraitsOf(metric);
+  switch (output) {
+    case HeadOutput::kLabels:
+      return traits.for_labels;
+    case HeadOutput::kTokenLabels:
+      return traits.for_token_labels;
+    case HeadOutput::kEmbedding:
+      return traits.for_embeddings;
+  }
+  return false;
+}
+
+/// Returns what a metric says of a submodel whose head gives this, in a sentence: a loss of token
+/// labels stands beside an F1.
+constexpr const char* QualityWords(Metric metric, HeadOutput output) {
+  return TraitsOf(output == HeadOutput::kTokenLabels ? Metric::kF1 : metric).quality;
 }
 
 /// Returns the name of a metric in files and options; empty for a number that is none.
@@ -124,7 +164,8 @@ struct SubmodelScore {
   uint32_t width = 0;  ///< m
   uint32_t bits = 0;   ///< bits of every shard
   /// Share of examples that are right, 0 to 1; with kl: share of labels that equal the full
-  /// model's; with metrics of models that embed: the metric itself, -1 to 1.
+  /// model's; of models that label tokens: the F1 of spans, 0 to 1; with metrics of models that
+  /// embed: the metric itself, -1 to 1.
   double accuracy = 0;
   /// Mean over examples; with kl: the divergence from the full model; with metrics of models that
   /// embed: 1 less the metric.

@@ -2,6 +2,8 @@
 // share of it (spec/importance-part.md).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +24,23 @@ struct WideNumber {
 /// The whole number that stands for a cosine of 1 in Tally::cosines.
 inline constexpr int32_t kCosineUnits = 1 << 30;
 
+/// The sums over examples of which the F1 of spans and its standard error are made, of a model that
+/// labels tokens. An example has c spans that are right, those that are true and were given, and d
+/// of both kinds together: true ones and given ones. c' and d' are those of the base.
+enum class SpanSum : uint8_t {
+  kRight,          ///< sum of c
+  kBoth,           ///< sum of d
+  kRightRight,     ///< sum of c c
+  kRightBoth,      ///< sum of c d
+  kBothBoth,       ///< sum of d d
+  kRightRightOld,  ///< sum of c c'
+  kRightBothOld,   ///< sum of c d'
+  kBothRightOld,   ///< sum of d c'
+  kBothBothOld,    ///< sum of d d'
+};
+inline constexpr size_t kSpanSums = 9;
+using SpanSums = std::array<uint64_t, kSpanSums>;  ///< by SpanSum
+
 /// Counts how examples fared in one cell: the baseline, a shard raised to some bits, a submodel.
 /// All are whole numbers, so that the sum does not depend on how work is divided into parts. Losses
 /// count in 2^-32 nat. "Base" is the same example with every shard at its fewest bits.
@@ -36,6 +55,7 @@ struct Tally {
   /// By Metric::kSpearman: the cosine of each example's two vectors, in their order, in
   /// 1 / kCosineUnits. Else empty. Ranks add up to nothing that could be kept instead.
   std::vector<int32_t> cosines = {};
+  SpanSums spans = {};  ///< of a model that labels tokens; else zeros
   friend bool operator==(const Tally&, const Tally&) = default;
 };
 
@@ -52,10 +72,11 @@ struct ImportanceJob {
   Digest model;
   Digest data;  ///< Importance::data
   Metric metric = Metric::kAccuracy;
-  std::string kernel;   ///< arithmetic
-  uint32_t layers = 0;  ///< N
-  uint32_t width = 0;   ///< M
-  bool gains = false;   ///< whether gains were asked for, rather than the most bits alone
+  std::string kernel;     ///< arithmetic
+  uint32_t layers = 0;    ///< N
+  uint32_t width = 0;     ///< M
+  bool of_spans = false;  ///< the model labels tokens, so that tallies count spans
+  bool gains = false;     ///< whether gains were asked for, rather than the most bits alone
   uint64_t examples = 0;
   uint64_t units = 0;                   ///< the whole work list
   uint32_t base_bits = 0;               ///< the fewest that the container has
@@ -78,6 +99,11 @@ struct ImportancePart {
   /// ascending, submodels.
   std::vector<Tally> tallies;
 };
+
+/// Returns one of the sums of a tally's spans.
+inline uint64_t SumOf(const Tally& tally, SpanSum sum) {
+  return tally.spans[static_cast<size_t>(sum)];
+}
 
 /// Returns the number of tallies of a job. Sizes are trusted: whoever reads a part bounds them.
 inline uint64_t CellsOf(const ImportanceJob& job) {

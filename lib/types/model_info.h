@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -52,6 +53,12 @@ enum class HeadOutput : uint8_t {
   kEmbedding = 1,    ///< a vector [d] that says what the text is about
   kTokenLabels = 2,  ///< a logit for each label, of each token
 };
+
+/// Returns what models do whose head gives this, for sentences about models that do so.
+constexpr const char* DoingOf(HeadOutput output) {
+  constexpr const char* kDoings[] = {"label texts", "embed texts", "label tokens"};
+  return kDoings[static_cast<size_t>(output)];
+}
 
 /// How the rows of a sequence, one a token, become those that its head goes on with.
 enum class Pooling : uint8_t {

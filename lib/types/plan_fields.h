@@ -110,6 +110,7 @@ void Fields(V& visit, T& fallback) {
   visit(Field{"margin_us", 8, kAlways, rule::kTime}, fallback.margin_us);
   visit(Field{"cost_bits", 9, kAlways, rule::kFigure}, fallback.cost_bits);
   QualityFields(visit, fallback.quality, 10, 11, 12);
+  visit(Field{"predicted_f1", 13, kIfSaid, rule::kShare}, fallback.quality.f1);
 }
 
 template <typename V, Like<PlanTurn> T>
@@ -175,6 +176,8 @@ void CoreFields(V& visit, T& plan, B& turn_bytes, W& words) {
   // Only a whole plan has these: a model that embeds has no fallback, turns or cascade.
   visit(Field{"predicted_cosine", 39, kIfSaid, rule::kCosine}, plan.quality.cosine);
   visit(Field{"predicted_spearman", 40, kIfSaid, rule::kCosine}, plan.quality.spearman);
+  // Nor has one that labels tokens turns or a cascade.
+  visit(Field{"predicted_f1", 41, kIfSaid, rule::kShare}, plan.quality.f1);
   visit(Field{"parameter_bytes", 17}, plan.parameter_bytes);
   std::string kernel = plan.kernel.name;
   visit(Field{"kernel", 18, kAlways, rule::kShortText}, kernel);

@@ -65,6 +65,25 @@ Result<TagScheme> TagScheme::Of(std::span<const std::string> labels) {
       "give labels in IO, BIO or BILOU");
 }
 
+std::optional<uint32_t> TagScheme::FindLabel(TagPlace place, uint32_t kind) const {
+  using enum TagPlace;
+  // Each place has others that stand for it, in this order: a scheme may not mark the end, or not
+  // the begin either.
+  static constexpr TagPlace kOutsides[] = {kOutside};
+  static constexpr TagPlace kBegins[] = {kBegin, kInside};
+  static constexpr TagPlace kInsides[] = {kInside};
+  static constexpr TagPlace kLasts[] = {kLast, kInside};
+  static constexpr TagPlace kOnlies[] = {kOnly, kBegin, kInside};
+  constexpr std::span<const TagPlace> kStandIns[] = {kOutsides, kBegins, kInsides, kLasts, kOnlies};
+  for (const TagPlace candidate : kStandIns[static_cast<size_t>(place)]) {
+    const auto found = std::ranges::find_if(tags_, [&](const Tag& tag) {
+      return tag.place == candidate && (candidate == kOutside || tag.kind == kind);
+    });
+    if (found != tags_.end()) return static_cast<uint32_t>(found - tags_.begin());
+  }
+  return std::nullopt;
+}
+
 std::optional<uint32_t> TagScheme::FindKind(std::string_view name) const {
   const auto first = names_.begin() + static_cast<std::ptrdiff_t>(labels_);
   const auto found = std::find(first, names_.end(), name);

@@ -54,6 +54,10 @@ class TagScheme {
   /// Returns the names of labels, by id, and behind them those of kinds, in the order in which
   /// labels name them first: what a span may be called, by number.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  /// Returns the label of words with this place in a span of this kind (no matter which outside of
+  /// all): the one that says so, or that of the scheme that stands for it, such as "I-" for a last
+  /// word in BIO. Nothing if there is none.
+  [[nodiscard]] std::optional<uint32_t> FindLabel(TagPlace place, uint32_t kind) const;
   /// Returns the number of a kind; nothing if no label is of it.
   [[nodiscard]] std::optional<uint32_t> FindKind(std::string_view name) const;
 

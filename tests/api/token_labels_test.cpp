@@ -196,7 +196,7 @@ TEST_F(TokenModel, IsEvaluatedByItsSpans) {
   ASSERT_TRUE(Succeeded(texts));
   ASSERT_EQ(texts->size(), 2U);
   EXPECT_EQ(texts->front().text, text);
-  const auto evaluation = EvaluateTagged(**session, *texts, {});
+  const auto evaluation = EvaluateRows(**session, *texts, {});
   ASSERT_TRUE(Succeeded(evaluation));
   EXPECT_EQ(evaluation->examples(), 2U);
   EXPECT_TRUE(evaluation->right[0]);
@@ -214,7 +214,7 @@ TEST_F(TokenModel, CountsWordsThatDidNotFitAsOutside) {
   for (int i = 0; i < 300; ++i) data += "Berlin B-LOC\n";
   const auto texts = ParseTaggedTexts(data, "data", (*session)->tags(), {});
   ASSERT_TRUE(Succeeded(texts));
-  const auto evaluation = EvaluateTagged(**session, *texts, {});
+  const auto evaluation = EvaluateRows(**session, *texts, {});
   ASSERT_TRUE(Succeeded(evaluation));
   EXPECT_EQ(evaluation->cut_texts, 1U);
   EXPECT_EQ(evaluation->AllSpans().examples, 300U);

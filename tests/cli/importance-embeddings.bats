@@ -103,10 +103,10 @@ cosine='def dot(a; b): [a, b] | transpose | map(.[0] * .[1]) | add;
 }
 
 @test "a metric of other models is refused, and so is data without what it needs" {
-  refused 2 "sti-importance: model.sti: the metric cosine is for models that embed texts, and this one gives labels; take accuracy, loss or kl" \
+  refused 2 "sti-importance: model.sti: the metric cosine is not for models that label texts, as this one does; take accuracy, loss or kl" \
     sti-importance -q model.sti --data dev.tsv --metric cosine -o out.json
   for metric in accuracy loss kl; do
-    refused 2 "sti-importance: embed.sti: the metric $metric is for models that give labels, and this one embeds texts; take cosine or spearman" \
+    refused 2 "sti-importance: embed.sti: the metric $metric is not for models that embed texts, as this one does; take cosine or spearman" \
       sti-importance -q embed.sti --data texts.tsv --metric $metric -o out.json
   done
   refused 2 "sti-importance: a cascade is for labels of texts, which the model does not give" \
@@ -179,6 +179,6 @@ cosine='def dot(a; b): [a, b] | transpose | map(.[0] * .[1]) | add;
   like "$output" *"sti-importance --submodels would give cosines"*
   sti-importance -q embed.sti --data sts.tsv -o a.json
   jq '.metric = "accuracy"' a.json >forged.json
-  refused 3 "sti-plan: forged.json: it was measured by accuracy, which says nothing of a model that embeds texts*" \
+  refused 3 "sti-plan: forged.json: it was measured by accuracy, which says nothing of models that embed texts*" \
     sti-plan -q embed.sti --profile tiny.json --importance forged.json --length 12 --target 10ms -o out.plan
 }

@@ -110,8 +110,6 @@ END
   done
   refused 2 "sti-run: --aggregate is for models that label tokens; model.sti labels texts" \
     sti-run -q model.sti --aggregate first x
-  refused 3 "sti-importance: tokens.sti: labels tokens, and importance is measured of whole texts; *" \
-    sti-importance -q tokens.sti --data dev.tsv --metric kl -o out.importance
 }
 
 @test "labels that fit no scheme are refused when the folder is read" {

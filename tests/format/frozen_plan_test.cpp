@@ -165,6 +165,14 @@ TEST(FrozenPlan17, HoldsWhat17Brought) {
   EXPECT_FALSE(older->quality.cosine);
 }
 
+TEST(FrozenPlan18, HoldsTheF1OfAModelThatLabelsTokens) {
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.8/tokens.plan")), "tokens.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  ASSERT_TRUE(plan->quality.f1 && plan->fallback && plan->fallback->quality.f1);
+  EXPECT_FALSE(plan->quality.accuracy || plan->quality.agreement);
+  EXPECT_LE(*plan->fallback->quality.f1, *plan->quality.f1);
+}
+
 TEST(FrozenPlan12, HoldsAColdStart) {
   const auto plan = ParsePlan(AsBytes(Frozen("v1.2/cold.plan")), "cold.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();

@@ -150,6 +150,30 @@ TEST(FrozenSmallFiles, ImportanceOfAModelThatEmbedsLoads) {
   EXPECT_EQ(value->submodels[0].accuracy, 1 - value->submodels[0].loss);
 }
 
+TEST(FrozenSmallFiles, ImportanceOfTokenLabelsLoads) {
+  ExpectFrozen<Importance>("v1.9/tokens.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(AsBytes(Frozen("v1.9/tokens.importance")), "tokens");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->metric, Metric::kF1);
+  EXPECT_EQ(value->examples, 3U);
+  EXPECT_GT(value->baseline, 0);
+  EXPECT_LT(value->baseline, 1);
+  EXPECT_EQ(value->losses.size(), 4U);
+  EXPECT_FALSE(value->submodels.empty());
+}
+
+TEST(FrozenSmallFiles, PartOfAnImportanceOfTokenLabelsLoads) {
+  const std::string bytes = Frozen("v1.4/tokens.part");
+  const auto part = ParseImportancePart(AsBytes(bytes), "tokens.part");
+  ASSERT_TRUE(part.ok()) << part.error().Message();
+  const auto encoded = EncodeImportancePart(*part);
+  EXPECT_EQ(std::string(encoded.begin(), encoded.end()), bytes);
+  EXPECT_EQ(part->job.metric, Metric::kF1);
+  EXPECT_TRUE(part->job.of_spans);
+  EXPECT_GT(SumOf(part->tallies[0], SpanSum::kBoth), 0U);
+}
+
 TEST(FrozenSmallFiles, PartOfAnImportanceOfPairsLoads) {
   const std::string bytes = Frozen("v1.3/sentences.part");
   const auto part = ParseImportancePart(AsBytes(bytes), "sentences.part");

@@ -243,7 +243,9 @@ TEST(ImportanceFile, QualitiesOfSubmodelsAreWithinTheMetric) {
   for (size_t i = 0; i < std::size(kMetrics); ++i) {
     Importance importance = WithValues();
     importance.metric = static_cast<Metric>(i);
-    const double least = importance.metric >= Metric::kCosine ? -1 : 0;
+    const bool may_be_negative =
+        importance.metric == Metric::kCosine || importance.metric == Metric::kSpearman;
+    const double least = may_be_negative ? -1 : 0;
     for (const auto& [accuracy, sound] :
          {std::pair(least, true), std::pair(1.0, true), std::pair(least - 0x1p-40, false),
           std::pair(1 + 0x1p-40, false), std::pair(double{NAN}, false)}) {

@@ -113,6 +113,49 @@ TEST(ImportancePartFile, CosinesOfOtherCellsAndScoresOfOtherPairsAreRefused) {
   }
 }
 
+// A part of a model that labels tokens.
+ImportancePart PartOfTokens(Metric metric) {
+  ImportancePart part = ExamplePart();
+  part.job.metric = metric;
+  part.job.of_spans = true;
+  for (size_t i = 0; i < part.tallies.size(); ++i) {
+    for (size_t sum = 0; sum < kSpanSums; ++sum) part.tallies[i].spans[sum] = (10 + i) * (sum + 2);
+    part.tallies[i].spans[0] = i;
+  }
+  return part;
+}
+
+TEST(ImportancePartFile, ReadsTheSumsOfSpans) {
+  for (const Metric metric : {Metric::kF1, Metric::kLoss, Metric::kKl}) {
+    const ImportancePart part = PartOfTokens(metric);
+    const auto read = ParseImportancePart(EncodeImportancePart(part), "a.file");
+    ASSERT_TRUE(Succeeded(read));
+    EXPECT_EQ(read->job, part.job);
+    EXPECT_EQ(read->tallies, part.tallies);
+  }
+}
+
+TEST(ImportancePartFile, SumsOfSpansThatCannotBeAreRefused) {
+  const std::string most = "a tally counts more spans than there can be";
+  const struct {
+    void (*spoil)(ImportancePart&);
+    std::string words;
+  } cases[] = {
+      {[](ImportancePart& p) { p.job.of_spans = false; }, "spans is missing"},
+      {[](ImportancePart& p) { p.job.metric = Metric::kAccuracy; }, "spans is there, and the"},
+      {[](ImportancePart& p) { p.job.metric = Metric::kCosine; }, "spans is there, and the"},
+      {[](ImportancePart& p) { p.tallies.pop_back(); }, "the tallies are not one for each cell"},
+      {[](ImportancePart& p) { p.tallies[3].spans[0] = 100; }, most},
+      {[](ImportancePart& p) { p.tallies[3].spans[8] = UINT64_MAX; }, most},
+  };
+  for (const auto& one : cases) {
+    ImportancePart part = PartOfTokens(Metric::kF1);
+    one.spoil(part);
+    EXPECT_TRUE(FailedWith(ParseImportancePart(EncodeImportancePart(part), "a.file"),
+                           ErrorKind::kDamaged, one.words));
+  }
+}
+
 // Wherever it is hit. A changed magic makes it another file.
 TEST(ImportancePartFile, DamageIsFound) {
   const auto bytes = EncodeImportancePart(ExamplePart());

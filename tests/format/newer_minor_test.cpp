@@ -41,9 +41,10 @@ TEST(NewerMinor, Importance) {
   ExpectSameMeaning<Importance>("v1/tiny.importance", ParseImportance, ImportanceToJson);
   ExpectSameMeaning<Importance>("v1.6/tiny.importance", ParseImportance, ImportanceToJson);
   ExpectSameMeaning<Importance>("v1.8/sentences.importance", ParseImportance, ImportanceToJson);
+  ExpectSameMeaning<Importance>("v1.9/tokens.importance", ParseImportance, ImportanceToJson);
 }
 TEST(NewerMinor, PartOfAnImportance) {
-  for (const char* name : {"v1/tiny.part", "v1.3/sentences.part"}) {
+  for (const char* name : {"v1/tiny.part", "v1.3/sentences.part", "v1.4/tokens.part"}) {
     const auto content =
         ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, 1 << 20);
     ASSERT_TRUE(Succeeded(content));
@@ -77,6 +78,7 @@ TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1.3/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.6/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.7/sentences.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.8/tokens.plan", ParsePlan, PlanToJson);
 }
 
 }  // namespace

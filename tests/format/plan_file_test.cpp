@@ -132,6 +132,14 @@ Plan OfEmbeddings() {
   return plan;
 }
 
+/// Returns a plan and its fallbacks with the fields of 1.8.
+Plan OfTokenLabels() {
+  Plan plan = WithFallbacks();
+  plan.quality = {.loss = 1.25, .accuracy = {}, .agreement = {}, .f1 = 0.8125};
+  plan.fallback->quality = {.loss = {}, .accuracy = {}, .agreement = {}, .f1 = 0.25};
+  return plan;
+}
+
 Plan Cold() {
   Plan plan = ExamplePlan();
   plan.preload.clear();
@@ -144,7 +152,7 @@ Plan Cold() {
 
 TEST(PlanFile, BothSpellingsHoldTheSame) {
   for (const Plan& example : {ExamplePlan(), WithVariant(), WithTurns(), WithTimes(), WithCores(),
-                              WithFallbacks(), OfEmbeddings(), Cold()}) {
+                              WithFallbacks(), OfEmbeddings(), OfTokenLabels(), Cold()}) {
     const auto binary = EncodePlan(example);
     const std::string json = PlanToJson(example);
     auto from_binary = ParsePlan(binary, "a.file");
@@ -177,6 +185,10 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_binary->quality.agreement, example.quality.agreement);
     EXPECT_EQ(from_binary->quality.cosine, example.quality.cosine);
     EXPECT_EQ(from_json->quality.spearman, example.quality.spearman);
+    EXPECT_EQ(from_binary->quality.f1, example.quality.f1);
+    if (example.fallback) {
+      EXPECT_EQ(from_json->fallback->quality.f1, example.fallback->quality.f1);
+    }
     EXPECT_EQ(from_json->parameter_bytes, example.parameter_bytes);
     EXPECT_EQ(from_json->predicted_peak_bytes, uint64_t{1} << 62);
   }

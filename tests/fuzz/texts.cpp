@@ -80,16 +80,17 @@ void Tagged(Input input) {
   if (!texts.ok()) return RequireDataError(texts.error());
   Require(!texts->empty(), "a data set has texts");
   uint64_t bytes = 0;
-  for (const TaggedText& text : *texts) {
-    Require(!text.words.empty() && text.words.size() == text.tags.size(), "every word has a tag");
+  for (const Example& text : *texts) {
+    const auto& [words, tags] = *text.tagged;
+    Require(!words.empty() && words.size() == tags.size(), "every word has a tag");
     uint64_t end = 0;
-    for (const ByteRange& word : text.words) {
+    for (const ByteRange& word : words) {
       Require(word.begin >= end && word.end > word.begin, "words stand one behind another");
       end = word.end;
     }
     Require(end == text.text.size(), "the last word ends the text");
-    for (const WordSpan& span : WordSpansOf(text.tags)) {
-      Require(span.begin < span.end && span.end <= text.words.size(), "a span is of words");
+    for (const WordSpan& span : WordSpansOf(tags)) {
+      Require(span.begin < span.end && span.end <= words.size(), "a span is of words");
       Require(span.kind >= model.size() && span.kind < model.names().size(), "a kind has a name");
     }
     bytes += text.text.size();

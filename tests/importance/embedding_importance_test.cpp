@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "format/importance_file.h"
-#include "importance/gradient.h"
 #include "importance/importance_join.h"
 #include "importance/importance_world.h"
 #include "importance/loss_gradient.h"
@@ -301,36 +300,6 @@ TEST_P(EmbeddingImportance, EstimateIsWhatTheSlopesOfEachExampleSay) {
     const auto base = Plain(metric, {0, 1, 2}, 2, AllAt(2));
     EXPECT_NEAR(estimate->baseline, Quality(metric, base), 1e-7);
     const std::vector<std::string> texts = Texts();
-    const auto slopes_of = [&](size_t text, const std::vector<float>& at_vector) {
-      const Encoding e = tokenizer_.Encode(texts[text], std::nullopt, info().max_length());
-      const uint32_t offsets[] = {0, static_cast<uint32_t>(e.ids.size())};
-      std::vector<float> hidden(e.ids.size() * info().shape.hidden);
-      EXPECT_TRUE(
-          Succeeded(model_->Embed(*transformer_, {offsets}, e.ids, e.types, hidden.data())));
-      GradientRun pass(info(), pool_);
-      pass.Begin({offsets});
-      const auto dense = [&](uint32_t layer, uint32_t bits) {
-        const std::vector<ShardView> views{model_->View(layer, 0, bits),
-                                           model_->View(layer, 1, bits)};
-        DenseLayer weights;
-        DecodeLayer(info().shape, views, pool_, &weights);
-        return weights;
-      };
-      for (uint32_t layer = 0; layer < 3; ++layer)
-        pass.Forward(layer, dense(layer, 2), model_->resident().layers[layer], hidden.data());
-      std::vector<float> vector(at_vector.size());
-      pass.Head(model_->resident().head, hidden.data(), vector.data());
-      pass.BeginBackward(model_->resident().head, at_vector);
-      std::vector<double> slopes(6);
-      for (uint32_t layer = 3; layer-- > 0;) {
-        const DenseLayer low = dense(layer, 2);
-        pass.Backward(layer, low, model_->resident().layers[layer]);
-        DenseLayer change = dense(layer, 32);
-        Subtract(low, &change);
-        pass.Derivatives(change, &slopes[layer * 2]);
-      }
-      return slopes;
-    };
     std::vector<std::vector<double>> moved(6, base);  // of each shard, what Plain would give
     for (size_t i = 0; i < texts.size(); ++i) {
       const std::vector<float> own = Vector(texts[i], {0, 1, 2}, 2, AllAt(2));
@@ -339,7 +308,8 @@ TEST_P(EmbeddingImportance, EstimateIsWhatTheSlopesOfEachExampleSay) {
                                              : Vector(texts[i], {0, 1, 2}, 2, AllAt(32));
       std::vector<float> gradient(own.size());
       CosineGradient(own, other, gradient.data());
-      const auto slopes = slopes_of(i, gradient);
+      const auto slopes =
+          SlopesOf(tokenizer_.Encode(texts[i], std::nullopt, info().max_length()), gradient);
       for (size_t shard = 0; shard < 6; ++shard) {
         if (pairs) moved[shard][i / 2] += slopes[shard];
         if (!pairs) moved[shard][i] -= slopes[shard] / 2;
@@ -391,7 +361,7 @@ TEST_P(EmbeddingImportance, RefusesWhatSaysNothing) {
   for (const Metric metric : {Metric::kAccuracy, Metric::kLoss, Metric::kKl}) {
     EXPECT_TRUE(FailedWith(Measure(By(metric)), ErrorKind::kUsage,
                            std::string("the metric ") + NameOf(metric) +
-                               " is for models that give labels, and this one embeds texts"));
+                               " is not for models that embed texts, as this one does"));
     EXPECT_FALSE(Estimate(By(metric)).ok());
     EXPECT_FALSE(Order(By(metric)).ok());
   }

@@ -44,6 +44,15 @@ ModelInfo Embedding(Pooling pooling, bool unit_length) {
   return info;
 }
 
+/// The same of a model that labels tokens.
+ModelInfo TokenLabels() {
+  ModelInfo info = Info(3, 5, 7);
+  info.shape.has_pooler = false;
+  info.pooler = PoolerActivation::kNone;
+  info.head = HeadTraits::OfTokenLabels();
+  return info;
+}
+
 /// A model of two random layers and a random head, three sequences, and the gradient at their
 /// values: the loss of an example is a sum of its values with these factors.
 struct World {
@@ -67,7 +76,7 @@ struct World {
     head[TensorRole::kClassifierWeight] = RandomFloats(size_t{s.labels} * s.hidden, 0.5F, random);
     head[TensorRole::kClassifierBias] = RandomFloats(s.labels, 0.5F, random);
     hidden = RandomFloats(size_t{batch.tokens()} * s.hidden, 1.0F, random);
-    factors = RandomFloats(size_t{batch.sequences()} * info.head_values(), 1.0F, random);
+    factors = RandomFloats(size_t{batch.Results(info.head)} * info.head_values(), 1.0F, random);
   }
 
   /// The weights with `step` times the change of one slice of one layer.
@@ -96,11 +105,11 @@ struct World {
     const size_t d = info.shape.hidden;
     const Doubles rows(hidden.begin() + kOffsets[sequence] * d,
                        hidden.begin() + kOffsets[sequence + 1] * d);
-    const Doubles logits = model.Values(rows);
+    const Doubles values = model.Values(rows);
+    const size_t first = info.labels_tokens() ? kOffsets[sequence] : sequence;
     double loss = 0;
-    for (size_t i = 0; i < logits.size(); ++i) {
-      loss += logits[i] * factors[sequence * logits.size() + i];
-    }
+    for (size_t i = 0; i < values.size(); ++i)
+      loss += values[i] * factors[first * info.head_values() + i];
     return loss;
   }
 
@@ -183,6 +192,10 @@ TEST(GradientRun, AgreesWithDifferencesForEachPoolingAtUnitLengthAndWithout) {
     for (const bool unit_length : {false, true})
       ExpectAgreesWithDifferences(World(Embedding(pooling, unit_length)));
   }
+}
+
+TEST(GradientRun, AgreesWithDifferencesForTokenLabels) {
+  ExpectAgreesWithDifferences(World(TokenLabels()));
 }
 
 TEST(GradientRun, BackwardPassesMayBeginAgain) {
@@ -289,9 +302,10 @@ TEST(GradientRun, LogitsHaveTheBitsOfTheTransformer) {
   });
 }
 
-TEST(GradientRun, EmbeddingsHaveTheBitsOfTheTransformer) {
-  for (const Pooling pooling : {Pooling::kFirst, Pooling::kMean, Pooling::kMaximum}) {
-    World world(Embedding(pooling, true));
+TEST(GradientRun, EmbeddingsAndTokenLabelsHaveTheBitsOfTheTransformer) {
+  for (const ModelInfo& info : {Embedding(Pooling::kFirst, true), Embedding(Pooling::kMean, true),
+                                Embedding(Pooling::kMaximum, true), TokenLabels()}) {
+    World world(info);
     auto transformer = Transformer::Create(world.info, world.pool, {Backend::kNative});
     ASSERT_TRUE(Succeeded(transformer));
     const std::vector<uint32_t> slices{0, 1, 2};
@@ -300,11 +314,11 @@ TEST(GradientRun, EmbeddingsHaveTheBitsOfTheTransformer) {
       (*transformer)
           ->RunLayer({world.batch, {layer.views, slices, layer.parameters}}, hidden.data());
     }
-    std::vector<float> embeddings(world.factors.size());
+    std::vector<float> values(world.factors.size());
     CopyRows(world.batch, world.info.head.rows(), world.info.shape.hidden, hidden.data(),
              hidden.data());
-    (*transformer)->Head(world.batch, hidden.data(), world.head, embeddings.data());
-    EXPECT_EQ(Differentiate(world, 2).logits, embeddings);
+    (*transformer)->Head(world.batch, hidden.data(), world.head, values.data());
+    EXPECT_EQ(Differentiate(world, 2).logits, values);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "importance/gradient.h"
 #include "importance/measure.h"
 #include "support/expect.h"
 #include "support/random.h"
@@ -124,6 +125,39 @@ class ImportanceWorld : public ::testing::Test {
 
   std::vector<float> FullLogits(const Example& example) {
     return Logits(example, [](uint32_t, uint32_t) { return 32U; });
+  }
+
+  /// Returns how an input's loss changes, to first order, when each shard goes from 2 bits to 32,
+  /// [layers, 2]. `at_values` is the gradient of the loss at what the head gives.
+  std::vector<double> SlopesOf(const Encoding& e, const std::vector<float>& at_values) {
+    const ModelInfo& info = model_->index().info;
+    const ResidentModel& resident = model_->resident();
+    const uint32_t offsets[] = {0, static_cast<uint32_t>(e.ids.size())};
+    std::vector<float> hidden(e.ids.size() * info.shape.hidden);
+    EXPECT_TRUE(Succeeded(model_->Embed(*transformer_, {offsets}, e.ids, e.types, hidden.data())));
+    const auto dense = [&](uint32_t layer, uint32_t bits) {
+      const std::vector<ShardView> views{model_->View(layer, 0, bits),
+                                         model_->View(layer, 1, bits)};
+      DenseLayer weights;
+      DecodeLayer(info.shape, views, pool_, &weights);
+      return weights;
+    };
+    GradientRun pass(info, pool_);
+    pass.Begin({offsets});
+    for (uint32_t layer = 0; layer < info.shape.layers; ++layer)
+      pass.Forward(layer, dense(layer, 2), resident.layers[layer], hidden.data());
+    std::vector<float> values(at_values.size());
+    pass.Head(resident.head, hidden.data(), values.data());
+    pass.BeginBackward(resident.head, at_values);
+    std::vector<double> slopes(size_t{info.shape.layers} * 2);
+    for (uint32_t layer = info.shape.layers; layer-- > 0;) {
+      const DenseLayer low = dense(layer, 2);
+      pass.Backward(layer, low, resident.layers[layer]);
+      DenseLayer change = dense(layer, 32);
+      Subtract(low, &change);
+      pass.Derivatives(change, &slopes[layer * 2]);
+    }
+    return slopes;
   }
 
   TempFolder folder_;

@@ -21,9 +21,10 @@ struct ReferenceModel {
   std::vector<LayerParameters> parameters;
   HeadParameters head;
 
-  /// Returns logits, or the embedding.
+  /// Returns logits, of each row where tokens are labelled, or the embedding.
   [[nodiscard]] Doubles Values(Doubles hidden) const {
     for (size_t layer = 0; layer < layers.size(); ++layer) hidden = RunLayer(layer, hidden);
+    if (info.labels_tokens()) return Classified(hidden);
     return info.has_labels() ? RunHead(hidden) : Pooled(hidden);
   }
 
@@ -114,6 +115,18 @@ struct ReferenceModel {
     for (const double x : vector) squares += x * x;
     for (double& x : vector) x /= info.head.unit_length ? std::sqrt(squares) : 1;
     return vector;
+  }
+
+  [[nodiscard]] Doubles Classified(const Doubles& hidden) const {
+    Doubles all;
+    const size_t d = info.shape.hidden;
+    for (size_t row = 0; row < hidden.size(); row += d) {
+      const Doubles own(hidden.begin() + row, hidden.begin() + row + d);
+      const Doubles logits =
+          MapRows(own, head[TensorRole::kClassifierWeight], head[TensorRole::kClassifierBias]);
+      all.insert(all.end(), logits.begin(), logits.end());
+    }
+    return all;
   }
 
   [[nodiscard]] Doubles RunHead(const Doubles& hidden) const {

@@ -45,6 +45,18 @@ double LossOf(const Fallback& fallback) {
   return 1.2 / std::sqrt(depth * std::sqrt(fallback.width * 1.0));
 }
 
+TEST(FallbackChoice, SaysTheF1OfAModelThatLabelsTokens) {
+  test::World world = GuaranteedWorld();
+  world.info.head = HeadTraits::OfTokenLabels();
+  world.importance.metric = Metric::kF1;
+  for (SubmodelScore& score : world.importance.submodels) score.accuracy *= 0.7;
+  const auto plan = MakePlan(world.input(), Guaranteed(7000, 700));
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  ASSERT_TRUE(plan->quality.f1 && plan->fallback->quality.f1);
+  EXPECT_LE(*plan->fallback->quality.f1, *plan->quality.f1);
+  EXPECT_FALSE(plan->fallback->quality.accuracy);
+}
+
 TEST(FallbackChoice, NoOtherThatFitsIsBetter) {
   const test::World world = GuaranteedWorld();
   for (const double target_us : {5000.0, 7000.0, 9000.0}) {

@@ -374,6 +374,34 @@ TEST(Planner, ALeastAccuracyByAgreementNeedsTheFullModels) {
   EXPECT_TRUE(Succeeded(MakePlan(world.input(), request)));
 }
 
+// The F1 of spans is predicted of a model that labels tokens, whether it was measured or the loss;
+// by kl it is the agreement with the full model.
+TEST(Planner, OfAModelThatLabelsTokensALeastAccuracyIsAnF1) {
+  for (const Metric metric : {Metric::kF1, Metric::kLoss}) {
+    test::World world = test::Odroid();
+    world.MeasureSubmodels();
+    world.importance.metric = metric;
+    for (SubmodelScore& score : world.importance.submodels) score.accuracy *= 0.7;  // to 0.96
+    world.info.head = HeadTraits::OfTokenLabels();
+    PlanRequest request;
+    request.min_accuracy = 0.6;
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(Succeeded(plan));
+    EXPECT_GE(plan->quality.f1.value_or(0), 0.6);
+    EXPECT_FALSE(plan->quality.accuracy || plan->quality.agreement || plan->quality.cosine);
+    request.min_accuracy = 1;
+    EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kInfeasible,
+                           "no plan reaches an F1 of 1.0000"));
+    world.importance.metric = Metric::kKl;
+    const auto by_kl = MakePlan(world.input(), RequestFor(200e3));
+    ASSERT_TRUE(Succeeded(by_kl));
+    EXPECT_TRUE(by_kl->quality.agreement && !by_kl->quality.f1);
+    world.importance.metric = Metric::kAccuracy;
+    EXPECT_TRUE(FailedWith(MakePlan(world.input(), RequestFor(200e3)), ErrorKind::kDamaged,
+                           "which says nothing of models that label tokens"));
+  }
+}
+
 // A least accuracy of a model that embeds bounds what its importance measured, and the plan says
 // so.
 TEST(Planner, OfAModelThatEmbedsALeastAccuracyIsItsMetric) {
@@ -385,7 +413,7 @@ TEST(Planner, OfAModelThatEmbedsALeastAccuracyIsItsMetric) {
     world.importance.metric = metric;
     for (SubmodelScore& score : world.importance.submodels) score.accuracy *= 0.7;  // to 0.96
     EXPECT_TRUE(FailedWith(MakePlan(world.input(), RequestFor(200e3)), ErrorKind::kDamaged,
-                           "which says nothing of a model that gives labels",
+                           "which says nothing of models that label texts",
                            Remedy::kImportanceForModel));
     world.info.head.output = HeadOutput::kEmbedding;
     PlanRequest request;
@@ -407,7 +435,7 @@ TEST(Planner, OfAModelThatEmbedsALeastAccuracyIsItsMetric) {
     for (const Metric other : {Metric::kAccuracy, Metric::kLoss, Metric::kKl}) {
       world.importance.metric = other;
       EXPECT_TRUE(FailedWith(MakePlan(world.input(), RequestFor(200e3)), ErrorKind::kDamaged,
-                             "which says nothing of a model that embeds texts"));
+                             "which says nothing of models that embed texts"));
     }
   }
 }

@@ -13,7 +13,7 @@ namespace {
 
 class TaggedTexts : public ::testing::Test {
  protected:
-  [[nodiscard]] Result<std::vector<TaggedText>> Parse(std::string_view content) const {
+  [[nodiscard]] Result<std::vector<Example>> Parse(std::string_view content) const {
     return ParseTaggedTexts(content, "data", model_, {});
   }
 
@@ -27,13 +27,13 @@ TEST_F(TaggedTexts, AreWordsByTheFirstColumnAndTagsByTheLast) {
       "B-LOC");
   ASSERT_TRUE(Succeeded(texts));
   ASSERT_EQ(texts->size(), 2U);
-  const TaggedText& first = texts->front();
+  const Example& first = texts->front();
   EXPECT_EQ(first.text, "Anna van lives");
-  EXPECT_EQ(first.words, (std::vector<ByteRange>{{0, 4}, {5, 8}, {9, 14}}));
-  ASSERT_EQ(first.tags.size(), 3U);
-  EXPECT_EQ(first.tags[0].place, TagPlace::kBegin);
-  EXPECT_EQ(first.tags[1].kind, *model_.FindKind("PER"));
-  EXPECT_EQ(first.tags[2].place, TagPlace::kOutside);
+  EXPECT_EQ(first.tagged->words, (std::vector<ByteRange>{{0, 4}, {5, 8}, {9, 14}}));
+  ASSERT_EQ(first.tagged->tags.size(), 3U);
+  EXPECT_EQ(first.tagged->tags[0].place, TagPlace::kBegin);
+  EXPECT_EQ(first.tagged->tags[1].kind, *model_.FindKind("PER"));
+  EXPECT_EQ(first.tagged->tags[2].place, TagPlace::kOutside);
   EXPECT_EQ(texts->back().text, "Berlin");
 }
 
@@ -42,7 +42,7 @@ TEST_F(TaggedTexts, MayHaveTagsOfAnotherScheme) {
                               "a I-PER\nb I-LOC\nc I-LOC\n", "a PER\nb LOC\nc LOC\n"}) {
     const auto texts = Parse(content);
     ASSERT_TRUE(Succeeded(texts)) << content;
-    const auto& tags = texts->front().tags;
+    const auto& tags = texts->front().tagged->tags;
     EXPECT_FALSE(GoesOn(tags[0], tags[1]));
     EXPECT_TRUE(GoesOn(tags[1], tags[2]));
     EXPECT_EQ(tags[1].kind, *model_.FindKind("LOC"));

@@ -131,12 +131,14 @@ std::optional<double> ValueModel::Accuracy(uint32_t depth, uint32_t width, doubl
   return one.full_accuracy + share * (one.low_accuracy - one.full_accuracy);
 }
 
-PredictedQuality QualityOf(const Importance& importance, double loss, std::optional<double> right) {
+PredictedQuality QualityOf(const Importance& importance, const ModelInfo& model, double loss,
+                           std::optional<double> right) {
   PredictedQuality quality{.loss = loss, .accuracy = {}, .agreement = {}};
   switch (importance.metric) {
     case Metric::kAccuracy:
+    case Metric::kF1:
     case Metric::kLoss:
-      quality.accuracy = right;
+      (model.labels_tokens() ? quality.f1 : quality.accuracy) = right;
       break;
     case Metric::kKl:
       quality.agreement = right;
@@ -153,6 +155,7 @@ PredictedQuality QualityOf(const Importance& importance, double loss, std::optio
 
 std::string Described(const PredictedQuality& quality) {
   const std::pair<const char*, std::optional<double>> figures[] = {{"accuracy", quality.accuracy},
+                                                                   {"F1", quality.f1},
                                                                    {"agreement", quality.agreement},
                                                                    {"cosine", quality.cosine},
                                                                    {"Spearman", quality.spearman}};
@@ -165,7 +168,8 @@ std::string Described(const PredictedQuality& quality) {
 
 std::string QualityInWords(const CheckedInput& input) {
   const Metric likely = input->info.embeds() ? Metric::kCosine : Metric::kAccuracy;
-  return TraitsOf(input->importance == nullptr ? likely : input->importance->metric).quality;
+  return QualityWords(input->importance == nullptr ? likely : input->importance->metric,
+                      input->info.head.output);
 }
 
 std::string QualityName(const CheckedInput& input) {
@@ -193,6 +197,7 @@ Status CheckQualityIsKnown(const CheckedInput& input, const PlanRequest& request
 std::optional<double> QualityReached(const PredictedQuality& quality, const PlanRequest& request) {
   if (quality.agreement) return *request.full_accuracy - (1 - *quality.agreement);
   if (quality.cosine) return quality.cosine;
+  if (quality.f1) return quality.f1;
   return quality.spearman ? quality.spearman : quality.accuracy;
 }
 
@@ -218,7 +223,7 @@ PredictedQuality PredictQuality(const CheckedInput& input, const PlanCore& plan,
   }
   const double loss =
       value.FullLoss(depth, plan.width) + value.Damage(depth, plan.width) * sum / most;
-  return QualityOf(*input->importance, loss, value.Accuracy(depth, plan.width, loss));
+  return QualityOf(*input->importance, input->info, loss, value.Accuracy(depth, plan.width, loss));
 }
 
 }  // namespace sti

@@ -69,9 +69,11 @@ class ValueModel {
   std::vector<Measured> submodels_;  ///< by depth, then width
 };
 
-/// Returns what an importance's figures of a submodel, measured or predicted, say of its quality.
-/// `right` is what SubmodelScore::accuracy is by its metric: by kl the share of equal labels, say.
-PredictedQuality QualityOf(const Importance& importance, double loss, std::optional<double> right);
+/// Returns what an importance's figures of a submodel of this model, measured or predicted, say of
+/// its quality. `right` is what SubmodelScore::accuracy is by its metric: by kl the share of equal
+/// labels, say.
+PredictedQuality QualityOf(const Importance& importance, const ModelInfo& model, double loss,
+                           std::optional<double> right);
 
 /// Returns the figures of a quality but for the loss, as ", cosine 0.9876"; empty without any.
 std::string Described(const PredictedQuality& quality);
