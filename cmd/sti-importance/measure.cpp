@@ -45,6 +45,21 @@ void WarnOfOneLabel(const Tool& tool, const std::string& data, std::span<const E
             " rewards saying always; add other labels, or use --metric kl");
 }
 
+// Puts the prefix in front of each text, of a pair that is embedded of both. Words that are tagged
+// have no place for one.
+Status PutPrefix(const ImportanceToolOptions& options, const ModelInfo& info,
+                 std::vector<Example>* examples) {
+  if (options.prefix.empty()) return {};
+  if (info.labels_tokens())
+    return UsageError("--prefix is for models that label texts or embed texts; " + options.model +
+                      " labels tokens");
+  for (Example& example : *examples) {
+    example.text.insert(0, options.prefix);
+    if (info.embeds() && example.pair) example.pair->insert(0, options.prefix);
+  }
+  return {};
+}
+
 // Warns if the ranking is mostly noise.
 void WarnOfNoise(const Tool& tool, const Importance& importance) {
   if (const auto warning = NoiseWarning(importance)) tool.Warn(*warning);
@@ -177,6 +192,7 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& given) {
                        ReadDataset(options.data, file.index().info, options.columns,
                                    !TraitsOf(*options.metric).by_reference,
                                    [&tool](const LogLine& line) { tool.Log(line); }));
+  STI_RETURN_IF_ERROR(PutPrefix(options, file.index().info, &examples));
   if (options.cascade.wanted) {
     STI_RETURN_IF_ERROR(CheckCascades(file.index(), examples, options.cascade.Choice()));
   }

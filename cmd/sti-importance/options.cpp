@@ -67,10 +67,11 @@ void AddSpreadOptions(CLI::App& app, ImportanceToolOptions& options) {
 
 void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
   app.add_option("MODEL", options.model, "container made by sti-shard")->type_name(kFile);
-  app.add_option("--data", options.data, "dev set: TSV or CSV with a header, or JSON Lines")
+  app.add_option("--data", options.data, "dev set: TSV, CSV or JSON Lines, or CoNLL of tags")
       ->type_name(kFile)
       ->group(kMostUsed);
   AddColumnOptions(app, options.columns);
+  app.add_option("--prefix", options.prefix, "in front of each text, as some models want it");
   app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
       ->type_name(kFile)
       ->group(kMostUsed);

@@ -37,6 +37,7 @@ struct ImportanceToolOptions {
   std::string model;
   std::string data;
   ColumnChoice columns;  ///< of the data
+  std::string prefix;    ///< in front of each text of the data
   std::string output;
   std::optional<Metric> metric;  ///< default: as the model and `quick` have it
   uint32_t threads = AvailableThreads();

@@ -76,7 +76,8 @@ std::vector<WordSpan> SpansGiven(const TagScheme& tags, const WordTruth& truth,
                                  const TokenLogits& logits) {
   std::vector<Tag> given;
   given.reserve(truth.rows.size());
-  for (const auto& label : LabelsGiven(truth, logits)) given.push_back(label ? tags[*label] : Tag());
+  for (const auto& label : LabelsGiven(truth, logits))
+    given.push_back(label ? tags[*label] : Tag());
   return WordSpansOf(given);
 }
 

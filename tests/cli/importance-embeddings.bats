@@ -40,6 +40,17 @@ cosine='def dot(a; b): [a, b] | transpose | map(.[0] * .[1]) | add;
   cmp a.json b.json
 }
 
+@test "a prefix stands in front of each text, as sti-run puts it there" {
+  sed '2,$s/^/query: /' texts.tsv >prefixed.tsv
+  sti-importance -q embed.sti --data prefixed.tsv -o a.json
+  works sti-importance -q embed.sti --data texts.tsv --prefix "query: " -o b.json
+  cmp a.json b.json
+  awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = "query: " $1; $2 = "query: " $2 } 1' sts.tsv >prefixed.tsv
+  sti-importance -q embed.sti --data prefixed.tsv --metric spearman -o a.json
+  sti-importance -q embed.sti --data sts.tsv --metric spearman --prefix "query: " -o b.json
+  cmp a.json b.json
+}
+
 @test "spearman is the rank correlation of sti-run's cosines with the scores" {
   works sti-importance -q embed.sti --data sts.tsv --metric spearman --submodels -o a.json
   tail -n +2 sts.tsv >rows

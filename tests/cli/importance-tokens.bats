@@ -91,6 +91,8 @@ setup() {
   printf 'Anna B-PER\nBeek\n' >bad.conll
   refused 3 "sti-importance: bad.conll:2: a word without a tag; end the line with one" \
     sti-importance -q names.sti --data bad.conll -o out.json
+  refused 2 "sti-importance: --prefix is for models that label texts or embed texts; names.sti labels tokens" \
+    sti-importance -q names.sti --data tagged.conll --prefix x -o out.json
   [ ! -e out.json ]
 }
 

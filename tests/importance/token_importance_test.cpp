@@ -184,15 +184,16 @@ class TokenImportance : public ImportanceWorld {
       const std::vector<float> logits = TokenLogitsOf(e, layers, width, bits);
       const std::vector<float> full = TokenLogitsOf(e, {0, 1}, 2, AllAt(32));
       Found found{0, SpansOfRows(rows, logits), {}};
-      found.truth = metric == Metric::kKl ? SpansOfRows(rows, full)
-                                          : WordSpansOf(example.tagged->tags);
+      found.truth =
+          metric == Metric::kKl ? SpansOfRows(rows, full) : WordSpansOf(example.tagged->tags);
       RunningMean mean;
       const std::vector<uint32_t> truth = TruthOf(example);
       for (size_t w = 0; w < rows.size(); ++w) {
         if (!rows[w]) continue;
         const std::span<const float> row(&logits[*rows[w] * labels], labels);
         const std::span<const float> reference(&full[*rows[w] * labels], labels);
-        mean.Add(metric == Metric::kKl ? KlDivergence(reference, row) : CrossEntropy(row, truth[w]));
+        mean.Add(metric == Metric::kKl ? KlDivergence(reference, row)
+                                       : CrossEntropy(row, truth[w]));
       }
       found.loss = mean.mean();
       all.push_back(std::move(found));
@@ -295,8 +296,8 @@ TEST_F(TokenImportance, EqualsOneEvaluationAShard) {
         EXPECT_NEAR(measured->gains[shard * 3 + i], MeanLossOf(base) - MeanLossOf(raised), 1e-12);
         if (bits[i] != 32) continue;
         EXPECT_EQ(measured->scores[shard], ScoreOf(metric, raised)) << NameOf(metric) << shard;
-        EXPECT_NEAR(measured->errors[shard],
-                    ErrorOf(Values(metric, raised), Values(metric, base)), 1e-8);
+        EXPECT_NEAR(measured->errors[shard], ErrorOf(Values(metric, raised), Values(metric, base)),
+                    1e-8);
       }
     }
   }
@@ -406,7 +407,8 @@ TEST_F(TokenImportance, EstimateIsWhatTheSlopesOfEachExampleSay) {
       const std::vector<float> logits = TokenLogitsOf(e, {0, 1}, 2, AllAt(2));
       const std::vector<float> full = TokenLogitsOf(e, {0, 1}, 2, AllAt(32));
       const std::vector<uint32_t> truth = TruthOf(examples_[i]);
-      const auto words = static_cast<double>(std::ranges::count_if(rows, [](const auto& row) { return !!row; }));
+      const auto words =
+          static_cast<double>(std::ranges::count_if(rows, [](const auto& row) { return !!row; }));
       std::vector<float> gradient(logits.size());
       for (size_t w = 0; w < rows.size(); ++w) {
         if (!rows[w]) continue;
@@ -416,7 +418,8 @@ TEST_F(TokenImportance, EstimateIsWhatTheSlopesOfEachExampleSay) {
         };
         for (uint32_t l = 0; l < labels; ++l) {
           const double wanted = metric == Metric::kKl ? softmax(full, l) : truth[w] == l ? 1 : 0;
-          gradient[*rows[w] * labels + l] += static_cast<float>((softmax(logits, l) - wanted) / words);
+          gradient[*rows[w] * labels + l] +=
+              static_cast<float>((softmax(logits, l) - wanted) / words);
         }
       }
       const auto slopes = SlopesOf(e, gradient);
