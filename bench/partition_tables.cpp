@@ -1,12 +1,13 @@
-// partition-tables: EdgePipe's clusters (Table 4, Figures 3 and 6), partitioned by BestPartition and
-// as its baselines do, GPipe evenly and PipeDream for devices that are alike. Prints tables for
+// partition-tables: EdgePipe's clusters (Table 4, Figures 3 and 6), partitioned by BestPartition
+// and as its baselines do, GPipe evenly and PipeDream for devices that are alike. Prints tables for
 // docs/measured/partition.md.
 //
 // All is simulated. A transformer layer is four parts: attention with its projections, of 3/12 of
-// the layer's time, attention's output, 1/12, and the two maps of the FFN, 4/12 each; behind them 2d,
-// d, 5d and d floats a token are sent. One part of ViT-Base, the second map of its eleventh layer,
-// takes half of the whole, which is what the printed rates imply. A part is a layer to BestPartition. A device holds weights in all of
-// its memory but 1 GB, and two devices are linked at the rate of the slower one.
+// the layer's time, attention's output, 1/12, and the two maps of the FFN, 4/12 each; behind them
+// 2d, d, 5d and d floats a token are sent. One part of ViT-Base, the second map of its eleventh
+// layer, takes half of the whole, which is what the printed rates imply. A part is a layer to
+// BestPartition. A device holds weights in all of its memory but 1 GB, and two devices are linked
+// at the rate of the slower one.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -135,8 +136,7 @@ PartitionTimes TimesOf(const Model& model, const std::vector<Kind>& kinds) {
     for (uint32_t to = 0; to < count; ++to) {
       const double rate = std::min(device.mbit_per_s, kinds[to].mbit_per_s);  // bits a microsecond
       for (uint32_t end = 1; end < parts; ++end) {
-        const double floats =
-            kWidthsSent[(end - 1) % kPartsOfLayer] * model.hidden * model.tokens;
+        const double floats = kWidthsSent[(end - 1) % kPartsOfLayer] * model.hidden * model.tokens;
         times.SetTransfer(end, kind, to, floats * sizeof(float) * 8 / rate);
       }
     }
@@ -162,8 +162,7 @@ std::vector<uint32_t> EvenEnds(uint32_t parts, uint32_t stages) {
 std::vector<uint32_t> PipeDreamEnds(const PartitionTimes& times,
                                     const std::vector<uint32_t>& devices) {
   const uint32_t parts = times.layers();
-  const uint32_t stages =
-      std::min(parts, std::accumulate(devices.begin(), devices.end(), 0U));
+  const uint32_t stages = std::min(parts, std::accumulate(devices.begin(), devices.end(), 0U));
   std::vector<double> part_us(parts);
   std::vector<double> sent_us(parts);
   const double all = std::accumulate(devices.begin(), devices.end(), 0.0);

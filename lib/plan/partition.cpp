@@ -129,9 +129,9 @@ class Solver {
   std::vector<State> states_;   // [counts, layers, kinds]
   std::vector<uint32_t> next_;  // kinds
   double best_us_ = kNever;
-  uint32_t stages_ = 0;    // of the best partition so far
-  PartitionStage last_;    // its last stage
-  size_t taken_ = 0;       // by the stages before that
+  uint32_t stages_ = 0;  // of the best partition so far
+  PartitionStage last_;  // its last stage
+  size_t taken_ = 0;     // by the stages before that
 };
 
 }  // namespace

@@ -207,7 +207,8 @@ TEST(Partition, LeavesOutADeviceThatIsNotWorthItsLink) {
   EXPECT_EQ(near->stages, (std::vector<PartitionStage>{{0, 0, 2}, {0, 2, 4}}));
   const auto alone = BestPartition(times, {2, 1});
   ASSERT_TRUE(alone);
-  EXPECT_EQ(alone->stages, (std::vector<PartitionStage>{{1, 0, 4}})) << "by itself it needs no link";
+  EXPECT_EQ(alone->stages, (std::vector<PartitionStage>{{1, 0, 4}}))
+      << "by itself it needs no link";
   EXPECT_FALSE(BestPartition(times, {0, 0}));
 }
 
