@@ -141,7 +141,8 @@ void sti_close(sti_model* model);
 sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size, sti_error* error);
 
 /* Measures this device with this model, which is best done once, and plans by that from now on.
- * Samples take about `budget_us`, and finding how the device likes to be read some seconds more.
+ * Samples take about `budget_us`, and finding how the device likes to be read some seconds more,
+ * less than half of that if `budget_us` is below a second.
  * Measures inputs of 16 to 128 and of STI_LENGTH tokens, in the arithmetic of STI_COMPUTE. What the
  * model had loaded is given back first; measuring takes memory for all its shards, whatever
  * STI_MEMORY_BYTES says. Writes the profile, of `*size` bytes, to `buffer` of `room` bytes, for the

@@ -25,6 +25,7 @@ constexpr double kLastShare = 0.3;        // a last layer takes of a layer, abou
 constexpr size_t kFewWidths = 6;          // always measured, all of them
 constexpr double kSamplesForAll = 12;     // of each width, for all widths to be worth measuring
 constexpr double kShareOfLayers = 0.6;    // of the budget
+constexpr double kRoughUs = 1e6;          // a budget below which a sweep of seconds is out of place
 
 /// The file again, read as the device likes it.
 Result<ContainerFile> Reopen(const ContainerFile& file, ReadPath way, const ReadShape& shape) {
@@ -218,7 +219,11 @@ std::vector<uint32_t> TrainedWidths(const ModelInfo& info) {
 Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
                                      const ProfileOptions& options) {
   const ReadPath way = file.reader().path();
-  STI_ASSIGN_OR_RETURN(const auto rates, MeasureReadShapes(file.source(), way, options.cancelled));
+  const bool is_rough = options.budget_us > 0 && options.budget_us < kRoughUs;
+  STI_ASSIGN_OR_RETURN(
+      const auto rates,
+      MeasureReadShapes(file.source(), way, is_rough ? kFewestSweepRounds : kSweepRounds,
+                        options.cancelled));
   const ReadShape shape = ChooseReadShape(rates);
   if (options.log) {
     for (const ReadRate& rate : rates) options.log({LogLevel::kInfo, RateText(rate)});

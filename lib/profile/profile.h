@@ -33,7 +33,8 @@ struct ProfileOptions {
   double gap_us = 0;        ///< idle before each sample, for devices that slow down between uses
   double precision = 0.02;  ///< half the 95 % interval of every median, as a share of it
   /// Time for all samples, gaps not counted. 0: 0.35 s a number, for the numbers of three lengths
-  /// at most; further lengths share it.
+  /// at most; further lengths share it. Below 1 s the device's way to be read is found in fewer
+  /// rounds too.
   double budget_us = 0;
   ProgressSink progress;
   CancelCheck cancelled;

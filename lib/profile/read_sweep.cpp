@@ -21,7 +21,6 @@ constexpr double kEnough = 0.98;
 constexpr double kLeastEnough = 0.9;  // however noisy
 constexpr double kEnoughBlocks = 0.7;
 constexpr uint64_t kBlocksInBurst = 256;
-constexpr size_t kRounds = 5;
 constexpr double kBurstUs = 15e3;  // of one shape in a round
 constexpr uint64_t kLeastBurst = uint64_t{4} << 20;
 constexpr uint64_t kMostBurst = uint64_t{64} << 20;
@@ -141,7 +140,7 @@ std::vector<ReadShape> ReadShapes(uint64_t file_bytes) {
 }
 
 Result<std::vector<ReadRate>> MeasureReadShapes(const BlockSourcePtr& source, ReadPath way,
-                                                const CancelCheck& cancelled) {
+                                                uint32_t rounds, const CancelCheck& cancelled) {
   STI_ASSIGN_OR_RETURN(const auto probe, OpenBlockReader(source, way));
   const std::vector<ReadShape> shapes = ReadShapes(probe->file_bytes());
   if (shapes.empty()) return std::vector<ReadRate>{};
@@ -150,7 +149,7 @@ Result<std::vector<ReadRate>> MeasureReadShapes(const BlockSourcePtr& source, Re
   const uint64_t burst =
       std::clamp(static_cast<uint64_t>(guess * kBurstUs), kLeastBurst, kMostBurst);
   std::vector<Samples> samples(shapes.size());
-  for (size_t round = 0; round < kRounds; ++round) {
+  for (uint32_t round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < shapes.size(); ++i) {
       if (cancelled && cancelled()) return CancelledError();
       const uint64_t bytes = shapes[i].bytes == kBlockBytes ? kBlocksInBurst * kBlockBytes : burst;

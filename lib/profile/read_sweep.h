@@ -40,10 +40,14 @@ ReadShape ChooseReadShape(std::span<const ReadRate> rates);
 /// to 1 MiB of which at most 2 MiB are in flight; 1 to 16 at once; no read larger than the file.
 std::vector<ReadShape> ReadShapes(uint64_t file_bytes);
 
-/// Reads `source` in each of these shapes, in rounds, and gives the best rate of each:
-/// what the device can do, whatever else the machine does now and then. Takes about 2 s, 5 s on
-/// slow flash. kUsage when cancelled. One thread at a time.
+/// Rounds of a sweep: of one that is to be trusted, and the fewest that say how rates spread.
+inline constexpr uint32_t kSweepRounds = 5;
+inline constexpr uint32_t kFewestSweepRounds = 2;
+
+/// Reads `source` in each of these shapes, in `rounds`, and gives the best rate of each:
+/// what the device can do, whatever else the machine does now and then. kSweepRounds take about
+/// 2 s, 5 s on slow flash. kUsage when cancelled. One thread at a time.
 Result<std::vector<ReadRate>> MeasureReadShapes(const BlockSourcePtr& source, ReadPath way,
-                                                const CancelCheck& cancelled);
+                                                uint32_t rounds, const CancelCheck& cancelled);
 
 }  // namespace sti

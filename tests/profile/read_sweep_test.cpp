@@ -98,18 +98,20 @@ TEST(ReadSweep, MeasuresARealFile) {
   TempFolder folder;
   const std::string path = folder.File("blocks");
   ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(40 * kBlockBytes, 'x'))));
-  const auto rates = MeasureReadShapes(FileSource(path), ReadPath::kThreads, {});
+  const auto rates =
+      MeasureReadShapes(FileSource(path), ReadPath::kThreads, kFewestSweepRounds, {});
   ASSERT_TRUE(Succeeded(rates));
   EXPECT_EQ(rates->size(), ReadShapes(40 * kBlockBytes).size());
   for (const ReadRate& rate : *rates) {
     // At most 4 threads read.
     EXPECT_EQ(rate.bytes_per_us > 0, rate.shape.depth <= 4) << rate.shape.depth;
   }
+  EXPECT_TRUE(FailedWith(
+      MeasureReadShapes(FileSource(path), ReadPath::kThreads, kSweepRounds, [] { return true; }),
+      ErrorKind::kCancelled, "interrupted"));
   EXPECT_TRUE(
-      FailedWith(MeasureReadShapes(FileSource(path), ReadPath::kThreads, [] { return true; }),
-                 ErrorKind::kCancelled, "interrupted"));
-  EXPECT_TRUE(FailedWith(MeasureReadShapes(FileSource("/none/such"), ReadPath::kAuto, {}),
-                         ErrorKind::kNoSuchFile, "no such file"));
+      FailedWith(MeasureReadShapes(FileSource("/none/such"), ReadPath::kAuto, kSweepRounds, {}),
+                 ErrorKind::kNoSuchFile, "no such file"));
 }
 
 }  // namespace
