@@ -16,6 +16,7 @@ import time
 
 KINDS = ("int8", "fp32")  # of weights, of ONNX Runtime
 TEXT_ROW = 1  # the row of the set whose text is asked
+FLASH = "80 MiB/s, 100 us"
 
 
 def read_rows(path):
@@ -58,8 +59,8 @@ def export(options):
         json.dump(encoded, file)
 
 
-def status_bytes(key):
-    with open("/proc/self/status", encoding="ascii") as lines:
+def status_bytes(key, pid="self"):
+    with open(f"/proc/{pid}/status", encoding="ascii") as lines:
         for line in lines:
             if line.startswith(key + ":"):
                 return int(line.split()[1]) * 1024
@@ -74,16 +75,17 @@ def make_session(path, threads):
     return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
 
 
-def logits_of(session, ids):
+def output_of(session, ids):
+    """Returns what the model gives for a text: its logits, or its vector."""
     import numpy
 
     row = numpy.array([ids], dtype=numpy.int64)
     feed = {"input_ids": row, "attention_mask": row * 0 + 1, "token_type_ids": row * 0}
-    return session.run(None, feed)[0][0]
+    return session.run(None, {given.name: feed[given.name] for given in session.get_inputs()})[0][0]
 
 
 def once(options):
-    """One cold label; what bench/experiments/bench-peers starts as a process of its own."""
+    """One cold label or vector; what bench/experiments/bench-peers starts as a process of its own."""
     import numpy  # noqa: F401  (loaded by onnxruntime anyway; not what is measured)
 
     before = status_bytes("VmRSS")
@@ -94,19 +96,20 @@ def once(options):
     begin = time.perf_counter()
     session = make_session(options.onnx, options.threads)
     loaded = time.perf_counter()
-    label = int(logits_of(session, ids).argmax())
+    output = output_of(session, ids)
+    label = int(output.argmax())
     end = time.perf_counter()
     peak = status_bytes("VmHWM")
     print(json.dumps({"cold_ms": (end - begin) * 1e3, "load_ms": (loaded - begin) * 1e3,
                       "run_ms": (end - loaded) * 1e3, "label": label, "peak_bytes": peak,
-                      "growth_bytes": peak - before}))
+                      "growth_bytes": peak - before, "output": output.tolist()}))
 
 
 def onnx_accuracy(path, tokens, threads):
     session = make_session(path, threads)
     with open(tokens, encoding="utf-8") as file:
         rows = json.load(file)
-    right = sum(int(logits_of(session, row["ids"]).argmax()) == row["label"] for row in rows)
+    right = sum(int(output_of(session, row["ids"]).argmax()) == row["label"] for row in rows)
     return right / len(rows)
 
 
@@ -120,20 +123,33 @@ def time_onnx(kind, options):
                      "--tokens", f"{options.disk}/tokens.json", "--threads", str(options.threads)])
 
 
-def time_sti(preload, text, options):
+def time_sti(how, text, options):
+    """Times sti-run on the flash; `how` are its options, of which a plan is one."""
     command = ["measure", "--first-line", "--", "sti-run", "-q", "--json", "--one-shot",
-               "--threads", str(options.threads), f"{options.flash}/model.sti",
-               "--plan", f"{options.flash}/{preload}.plan"]
+               "--threads", str(options.threads), f"{options.flash}/model.sti", *how]
     done = subprocess.run(command, input=text + "\n", check=True, capture_output=True, text=True)
     took = json.loads(done.stderr.splitlines()[-1])
     answer = json.loads(took["line"])
     return {"cold_ms": took["first_line_s"] * 1e3, "run_ms": answer["latency_us"] / 1e3,
-            "label": answer["label_id"], "peak_bytes": took["max_rss_bytes"],
-            "growth_bytes": took["max_rss_bytes"]}
+            "label": answer.get("label_id"), "peak_bytes": took["max_rss_bytes"],
+            "growth_bytes": took["max_rss_bytes"], "output": answer.get("embedding")}
+
+
+def in_turns(engines, pairs):
+    """Returns the samples of each engine, given by a function each, of so many turns in which all
+    take turns."""
+    samples = {name: [] for name in engines}
+    for turn in range(-1, pairs):  # turn -1 warms the page cache for programs
+        order = list(engines) if turn % 2 == 0 else list(engines)[::-1]
+        for name in order:
+            sample = engines[name]()
+            if turn >= 0:
+                samples[name].append(sample)
+    return samples
 
 
 def summary(samples):
-    keys = [key for key in samples[0] if key != "label"]
+    keys = [key for key in samples[0] if key not in ("label", "output")]
     result = {key: statistics.median(sample[key] for sample in samples) for key in keys}
     result["cold_ms_min"] = min(sample["cold_ms"] for sample in samples)
     result["cold_ms_max"] = max(sample["cold_ms"] for sample in samples)
@@ -158,19 +174,13 @@ def versions(options):
 def compare(options):
     text = read_rows(options.data)[TEXT_ROW][0]
     engines = {
-        "sti-run, 1 MiB preload": lambda: time_sti("1MiB", text, options),
-        "sti-run, planned cold": lambda: time_sti("cold", text, options),
+        "sti-run, 1 MiB preload": lambda: time_sti(["--plan", f"{options.flash}/1MiB.plan"], text, options),
+        "sti-run, planned cold": lambda: time_sti(["--plan", f"{options.flash}/cold.plan"], text, options),
     }
     if not options.ours:
         engines |= {f"ONNX Runtime {kind}": lambda kind=kind: time_onnx(kind, options) for kind in KINDS}
     load_begin = load_average()
-    samples = {name: [] for name in engines}
-    for turn in range(-1, options.pairs):  # turn -1 warms the page cache for programs
-        order = list(engines) if turn % 2 == 0 else list(engines)[::-1]
-        for name in order:
-            sample = engines[name]()
-            if turn >= 0:
-                samples[name].append(sample)
+    samples = in_turns(engines, options.pairs)
     load_end = load_average()
     results = {name: summary(rows) for name, rows in samples.items()}
     for kind in () if options.ours else KINDS:
@@ -185,30 +195,41 @@ def compare(options):
         results[name]["accuracy"] = done["accuracy"]
         results[name]["submodel"] = f"{len(shape['layers'])}x{shape['width']}"
         results[name]["parameter_bytes"] = shape["parameter_bytes"]
-    report = {"model": options.name, "flash": "80 MiB/s, 100 us", "pairs": options.pairs,
+    report = {"model": options.name, "flash": FLASH, "pairs": options.pairs,
               "threads": options.threads, "load_begin": load_begin, "load_end": load_end,
               "versions": versions(options), "engines": results}
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
-    print_table(report)
+    print_table(report, "label", "dev set", {name: f"{row['accuracy']:.2%}" for name, row in results.items()})
+    print("Target of sti-run's plans: 200 ms")
+    print_plans(report)
 
 
-def print_table(report):
-    print(f"{report['model']}, first label of a fresh process from {report['flash']} flash,")
+def print_table(report, answer, quality, qualities):
+    """Prints a row an engine, which ends in its quality, and what was timed."""
+    print(f"{report['model']}, first {answer} of a fresh process from {report['flash']} flash,")
     onnx = f" ONNX Runtime {report['versions']['onnxruntime']};" if report["versions"] else ""
     print(f"{report['threads']} threads, medians of {report['pairs']} turns in one run;{onnx}")
     print(f"load average {report['load_begin']} before, {report['load_end']} after\n")
-    print("| engine | cold ms (min-max) | peak MiB | dev set |")
+    print(f"| engine | cold ms (min-max) | peak MiB | {quality} |")
     print("|---|---|---|---|")
     for name, row in report["engines"].items():
-        peak = f"{row['peak_bytes'] / 2**20:.0f}"
-        if row["growth_bytes"] != row["peak_bytes"]:
-            peak = f"{row['growth_bytes'] / 2**20:.0f} ({peak} with Python)"
         span = f"{row['cold_ms_min']:.0f}-{row['cold_ms_max']:.0f}"
-        print(f"| {name} | {row['cold_ms']:.0f} ({span}) | {peak} | {row['accuracy']:.2%} |")
-    print("\nONNX Runtime: from just before its session is made to the label; Python's start and")
-    print("import are left out, and the memory is what the process grew by from before the import.")
-    print("sti-run: from before fork to the label line, all memory. Target of its plans: 200 ms")
+        print(f"| {name} | {row['cold_ms']:.0f} ({span}) | {peak_text(row)} | {qualities[name]} |")
+    print(f"\nONNX Runtime: from just before its session is made to the {answer}, of token ids; Python's")
+    print("start and import are left out, and the memory is what the process grew by from before the")
+    print(f"import. sti-run: from before fork to the line with the {answer}, of a text, all memory.")
+
+
+def peak_text(row):
+    """Returns MiB; of a process of Python what it grew by, and all of it in brackets."""
+    peak = f"{row['peak_bytes'] / 2**20:.0f}"
+    if row["growth_bytes"] == row["peak_bytes"]:
+        return peak
+    return f"{row['growth_bytes'] / 2**20:.0f} ({peak} with Python)"
+
+
+def print_plans(report):
     plans = [(n, r["submodel"]) for n, r in report["engines"].items() if "submodel" in r]
     print("once open; they run " + ", ".join(f"{size} ({name.split(', ')[1]})" for name, size in plans)
           + ".")

@@ -2,7 +2,7 @@
 
 Loads MODEL for the given lengths and prints a line of JSON about itself. Then, for each line
 {"ids": [...], "count": n} on stdin, runs once for warmth and n times by the clock, and prints
-{"us": [...], "logits": [...]}. Inputs are bound beforehand: the clock sees the engine's run alone.
+{"us": [...], "output": [...]}. Inputs are bound beforehand: the clock sees the engine's run alone.
 The CPUs are those that the process was started on.
 """
 
@@ -12,6 +12,7 @@ import sys
 import time
 
 import numpy
+from cold import status_bytes
 
 
 def onnx_runner(options):
@@ -26,7 +27,7 @@ def onnx_runner(options):
     def prepare(ids):
         binding = session.io_binding()
         binding.bind_cpu_input("input_ids", ids)
-        binding.bind_output("logits")
+        binding.bind_output(session.get_outputs()[0].name)
         return (lambda: session.run_with_iobinding(binding),
                 lambda: binding.copy_outputs_to_cpu()[0])
 
@@ -67,14 +68,14 @@ def openvino_runner(options):
 
 def answer(prepare, line):
     request = json.loads(line)
-    run, logits = prepare(numpy.array([request["ids"]], dtype=numpy.int64))
+    run, output = prepare(numpy.array([request["ids"]], dtype=numpy.int64))
     run()
     times = []
     for _ in range(request["count"]):
         begin = time.perf_counter()
         run()
         times.append((time.perf_counter() - begin) * 1e6)
-    return {"us": times, "logits": [float(value) for value in logits()[0]]}
+    return {"us": times, "output": [float(value) for value in output()[0]]}
 
 
 def main():
@@ -86,8 +87,9 @@ def main():
     parser.add_argument("--lengths", type=lambda text: [int(part) for part in text.split(",")])
     options = parser.parse_args()
     make = {"onnxruntime": onnx_runner, "openvino": openvino_runner}[options.engine]
+    before = status_bytes("VmRSS")  # of Python alone
     prepare, about = make(options)
-    print(json.dumps(about), flush=True)
+    print(json.dumps(about | {"before_bytes": before}), flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(prepare, line)), flush=True)
 

@@ -11,7 +11,7 @@ import os
 
 import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
-from transformers import BertForSequenceClassification
+from transformers import AutoModel, BertForSequenceClassification
 
 
 class IdsToLogits(torch.nn.Module):
@@ -21,6 +21,16 @@ class IdsToLogits(torch.nn.Module):
 
     def forward(self, input_ids):
         return self.model(input_ids=input_ids).logits
+
+
+class IdsToVector(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids):
+        rows = self.model(input_ids=input_ids).last_hidden_state
+        return torch.nn.functional.normalize(rows.mean(dim=1), dim=1)
 
 
 def keep(linear, outs=None, ins=None):
@@ -52,14 +62,25 @@ def export(folder, width, out):
         folder, dtype=torch.float32, attn_implementation="eager"
     ).eval()
     cut(model, width)
+    write(IdsToLogits(model), "logits", out)
+
+
+def export_sentences(folder, out):
+    """Writes the encoder of a folder, which gives the mean of all tokens, of unit length."""
+    write(IdsToVector(AutoModel.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager")).eval(), "vector", out)
+
+
+def write(module, output, out):
+    """Writes a module from ids to a row a text as fp32.onnx and int8.onnx into the folder `out`."""
     os.makedirs(out, exist_ok=True)
     fp32 = os.path.join(out, "fp32.onnx")
     torch.onnx.export(
-        IdsToLogits(model),
+        module,
         (torch.zeros(1, 16, dtype=torch.long),),
         fp32,
         input_names=["input_ids"],
-        output_names=["logits"],
+        output_names=[output],
         dynamic_axes={"input_ids": {1: "length"}},
         opset_version=17,
         dynamo=False,

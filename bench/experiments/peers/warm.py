@@ -36,16 +36,16 @@ def flops(shape, width, length):
     return (shape["layers"] - 1) * layer(length) + layer(1)
 
 
-def make_plan(model, width, options):
-    """All shards at 6 bits, all preloaded. Its times are made up: nothing is left to be chosen."""
+def make_plan(model, width, options, bits=6):
+    """All shards at these bits, all preloaded. Its times are made up: nothing is left to be chosen."""
     profile = os.path.join(options.work, "any.profile.json")
     with open(profile, "w", encoding="utf-8") as file:
-        json.dump({"io": [{"bits": 6, "load_us": 1}],
+        json.dump({"io": [{"bits": bits, "load_us": 1}],
                    "compute": [{"length": max(options.lengths), "width": width, "layer_us": 1}]},
                   file)
-    plan = os.path.join(options.work, f"{model['name']}-m{width}.plan")
+    plan = os.path.join(options.work, f"{model['name']}-m{width}-{bits}bit.plan")
     run_text(["sti-plan", "-q", model["container"], "--profile", profile, "--strategy", "preload",
-              "--bits", "6", "--submodel", f"{model['layers']}x{width}", "--preload", "8GiB",
+              "--bits", str(bits), "--submodel", f"{model['layers']}x{width}", "--preload", "8GiB",
               "-o", plan])
     return plan
 
@@ -104,7 +104,7 @@ def summarise(rounds, work):
     """Medians over rounds; ratios are ours over the peer's of the same precision, round by round."""
     keys = list(rounds[0]["engines"])
     judge = ("onnxruntime", "fp32") if ("onnxruntime", "fp32") in keys else ("sti", "fp32")
-    reference = rounds[0]["engines"][judge]["logits"]
+    reference = rounds[0]["engines"][judge]["output"]
     median = statistics.median
     engines = {}
     for key in keys:
@@ -112,7 +112,7 @@ def summarise(rounds, work):
         engines[spell(key)] = {
             "us": median(s["us"] for s in samples), "round_us": [s["us"] for s in samples],
             "logits_difference": max(difference(x, y) for s in samples
-                                     for x, y in zip(s["logits"], reference)),
+                                     for x, y in zip(s["output"], reference)),
             "peak_share": median(work / one["engines"][key]["us"] / 1e3 / one["peak_gflops"]
                                  for one in rounds)}
         for more in ("stall_us", "saved_us"):

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+from cold import status_bytes
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TITLES = {"sti": "sti-run", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 LIBC = ctypes.CDLL(None)
@@ -68,6 +70,9 @@ class Worker:
     def wake(self):
         self.process.send_signal(signal.SIGCONT)
 
+    def peak_bytes(self):
+        return status_bytes("VmHWM", self.process.pid)
+
     def close(self):
         self.wake()
         self.process.stdin.close()
@@ -92,7 +97,7 @@ class Peer(Worker):
         self.send(json.dumps({"ids": ids, "count": count}) + "\n")
         answer = self.line()
         self.stop()
-        return {"us": statistics.median(answer["us"]), "logits": answer["logits"]}
+        return {"us": statistics.median(answer["us"]), "output": answer["output"]}
 
 
 class Ours(Worker):
@@ -100,9 +105,9 @@ class Ours(Worker):
     have in memory, is told apart and not counted; reading the ids from text is counted. What its
     last layer saves by computing the first token only is told, so that layers can be compared."""
 
-    def __init__(self, precision, container, plan, options, threads, cpus):
+    def __init__(self, precision, container, plan, options, threads, cpus, name=None):
         chosen = ["--compute", precision] if options.has_compute else []
-        super().__init__(("sti", precision), [
+        super().__init__(("sti", name or precision), [
             "sti-run", "-q", "--json", "--ids", "--io", "buffered", "--threads", str(threads),
             *chosen, container, "--plan", plan], cpus)
         self.about = {"version": options.sti_version, "precision": precision, "threads": threads}
@@ -127,4 +132,4 @@ class Ours(Worker):
         return {"us": statistics.median(a["latency_us"] - a["stall_us"] for a in answers),
                 "stall_us": statistics.median(a["stall_us"] for a in answers),
                 "saved_us": statistics.median(self.saved(a["layers"]) for a in answers),
-                "logits": answers[-1]["logits"]}
+                "output": answers[-1].get("logits") or answers[-1]["embedding"]}
