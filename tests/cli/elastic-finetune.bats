@@ -28,12 +28,12 @@ quick() { program "$@" --threads 1 -q; }
 with_texts() {
   PYTHONPATH="$elastic" "$python" - <<PY
 import pathlib, torch
-from elastic import data
+from elastic import data, tables
 from elastic.folder import ModelFolder
 few = pathlib.Path("few.tsv")
 folder = ModelFolder(pathlib.Path("model"))
-rows = data.read_rows(few, data.Columns())
-texts = data.tokenized(folder.path, rows, data.labels_of(rows, folder.labels(), few))
+rows = tables.read_rows(few, tables.Columns())
+texts = data.tokenized(folder.path, rows, tables.labels_of(rows, folder.labels(), few))
 $(cat)
 PY
 }
@@ -88,6 +88,88 @@ quick_agree() { program agree "$1" --data rows.tsv --inputs 40; }
   goes_through "$repo/tests/data/roberta-tiny" roberta
 }
 
+# Texts whose words have tags, in CoNLL's columns.
+tagged() {
+  local i
+  for i in {1..30}; do
+    printf 'play O\nsong B-NUM\nnumber I-NUM\n%d I-NUM\nin O\nparis B-LOC\n\nstop O\nin O\nnew B-LOC\nyork I-LOC\n\n' "$i"
+  done
+}
+
+@test "models that label words go through, of each architecture" {
+  tagged >words.conll
+  echo "play in york" >texts.txt
+  for kind in bert distilbert roberta; do
+    works quick fine-tune "$repo/tests/data/spans-$kind" --head words --train words.conll --dev words.conll --steps 20 \
+      --rate 1e-2 -o "$kind"
+    local said=$output
+    like "$said" "span F1 * % of 60 rows"
+    holds "$(cat "$kind/config.json")" '(.architectures[0] | endswith("ForTokenClassification")) and .id2label["0"] == "O"'
+    works sti-shard -q "$kind" -o "$kind.sti"
+    same "$said" "$(sti-run -q "$kind.sti" --eval words.conll --json |
+      LC_ALL=C awk -F '"f1":' '{ printf "span F1 %.2f %% of 60 rows\n", 100 * $2 }')"
+    works quick make-elastic "$kind" --train words.conll --dev words.conll --unlabelled texts.txt --steps 8 -o "$kind-elastic"
+    like "${lines[0]}" "span F1 in % of 60 rows; the plain model has *[0-9]"
+    works program agree "$kind-elastic" --data words.conll
+    like "$output" "*2x2: scores of 60 rows are at most * apart*submodels: F1 of spans differs by at most 0.0e+00"
+    works sti-shard -q "$kind-elastic" -o "$kind-elastic.sti"
+  done
+}
+
+@test "models that embed go through, and the whole one keeps its vectors" {
+  make_sentence_model
+  tail -n +2 rows.tsv | cut -f 1 >texts.txt
+  works quick make-elastic sentences --train texts.txt --dev texts.txt --steps 8 --rate 1e-5 -o elastic
+  same "${lines[0]}" "mean cosine of 160 rows with the plain model's vectors"
+  like "${lines[-1]}" "*2 * 1.0000"
+  for file in modules.json 1_Pooling/config.json sentence_bert_config.json; do cmp "sentences/$file" "elastic/$file"; done
+  works program agree elastic --data texts.txt
+  like "$output" "*2x2: numbers of vectors of 100 rows are at most * apart"
+  works sti-shard -q elastic -o elastic.sti
+  like "$(sti-inspect elastic.sti)" "*embeds *mean of all tokens, unit length*elastic *any depth*"
+  for kind in distilbert roberta; do
+    works quick make-elastic "$repo/tests/data/$kind-tiny" --pooling max --train texts.txt --steps 4 --bits 2 -o "$kind"
+    works program agree "$kind" --pooling max --data texts.txt
+  done
+  mkdir -p older/1_Pooling
+  cp -r "$repo/tests/data/multilabel-tiny" older/0_Transformer
+  cp sentences/1_Pooling/config.json older/1_Pooling/
+  jq '.[0].path = "0_Transformer" | del(.[2])' sentences/modules.json >older/modules.json
+  works quick make-elastic older --train texts.txt --steps 2 -o older-elastic
+  works program agree older-elastic --data texts.txt
+}
+
+@test "other heads are refused where they cannot be" {
+  make_sentence_model
+  tagged >words.conll
+  refused 1 "make-elastic: --method sortednet learns from labels alone, and sentences embeds texts; name another" \
+    quick make-elastic sentences --train rows.tsv --method sortednet --steps 2 -o none
+  refused 1 "make-elastic: sentences: modules.json says how its vectors are pooled; leave --pooling out" \
+    quick make-elastic sentences --pooling cls --train rows.tsv --steps 2 -o none
+  refused 1 "make-smaller: sentences: labels no texts; only a classifier of texts can be made smaller here" \
+    quick make-smaller sentences --train rows.tsv --hidden 8 --steps 2 -o none
+  jq '.[1].type = "sentence_transformers.models.Dense"' sentences/modules.json >dense
+  mv dense sentences/modules.json
+  refused 1 "make-elastic: sentences/modules.json: Transformer, Dense, Normalize; this trains *" \
+    quick make-elastic sentences --train rows.tsv --steps 2 -o none
+  printf 'O\nB-X\n' >tags.txt
+  refused 1 "fine-tune: rows.tsv: line 1: tag 'label' is none of the model's 2 (O, B-X); the data may be another task's" \
+    quick fine-tune "$repo/tests/data/spans-bert" --head words --labels tags.txt --train rows.tsv --steps 2 -o none
+  printf 'a O\nword\n' >bare.conll
+  refused 1 "fine-tune: bare.conll: line 2: a word without a tag; *" \
+    quick fine-tune "$repo/tests/data/spans-bert" --head words --train bare.conll --steps 2 -o none
+}
+
+@test "spans of tags are those that seqeval counts" {
+  PYTHONPATH="$elastic" "$python" - "$repo/tests/data/word-spans.jsonl" <<'PY'
+import json, sys
+from elastic import tagged
+for row in map(json.loads, open(sys.argv[1], encoding="utf-8")):
+    for tags, spans in zip(row["tags"], row["spans"], strict=True):
+        assert tagged.spans(tags) == {(begin, end, kind) for kind, begin, end in spans}, (tags, spans)
+PY
+}
+
 @test "the whole model computes what it did after its heads and neurons are sorted" {
   with_texts <<'PY'
 from elastic import order
@@ -98,7 +180,7 @@ for scores in (worth := order.scores(after, batches)).heads:
 order.sort(after, worth)
 with torch.no_grad():
     for batch in batches:
-        torch.testing.assert_close(after(batch).logits, before(batch).logits, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(after(batch).answers, before(batch).answers, atol=1e-4, rtol=1e-4)
 assert not torch.equal(after.layers[0].query.weight, before.layers[0].query.weight)
 PY
 }
@@ -115,7 +197,7 @@ for batch in data.in_order(texts, 512):
     found = []
     for each in (batch, padded):
         network.zero_grad()
-        logits = network(each, part).logits
+        logits = network(each, part).answers
         logits.square().sum().backward()
         found.append([logits.detach(), network.words.weight.grad.clone(), network.layers[0].key.weight.grad.clone()])
     for a, b in zip(*found, strict=True):
@@ -132,7 +214,7 @@ batches = data.shuffled(texts, 64, seed=1)
 with torch.no_grad():
     for batch in [next(batches) for _ in range(8)]:
         own, looked_up = teacher(batch), kept(batch)
-        torch.testing.assert_close(looked_up.logits, own.logits, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(looked_up.answers, own.answers, atol=1e-4, rtol=1e-4)
         torch.testing.assert_close(looked_up.states[-1], own.states[-1], atol=5e-3, rtol=5e-3)
 PY
 }
@@ -213,7 +295,7 @@ killed() {
   printf 'play "it", now\nstop\n' >e.txt
   PYTHONPATH="$elastic" works "$python" - <<'PY'
 import pathlib
-from elastic.data import Columns, read_rows
+from elastic.tables import Columns, read_rows
 
 wanted = [('play "it", now', "1"), ("stop", "0")]
 numbered = Columns(text="3", label="1")
@@ -413,7 +495,7 @@ elder = elder_of(ModelFolder(pathlib.Path("other")), folder, network, texts, tor
 with torch.no_grad():
     for batch in data.in_order(texts, 512):
         own, learned_from = network(batch), elder(batch)
-        torch.testing.assert_close(learned_from.logits, own.logits, atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(learned_from.answers, own.answers, atol=1e-3, rtol=1e-3)
         torch.testing.assert_close(learned_from.states[-1], own.states[-1], atol=1e-2, rtol=1e-2)
 PY
 }

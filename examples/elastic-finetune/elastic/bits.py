@@ -29,9 +29,10 @@ class FewBits:
         with tempfile.TemporaryDirectory(prefix="elastic.") as scratch:
             folder = pathlib.Path(scratch, "model")
             self.source.save(network, folder, {"elastic": None})
-            whole = ModelFolder(folder).load()
-            with tools.seen_at(folder, self.bits) as folders:
-                self.changes = {bits: _apart(ModelFolder(seen).load(), whole, network.words.weight.device)
+            head = self.source.head
+            whole = ModelFolder(folder, head).load()
+            with tools.seen_at(folder, self.bits, head.shard_options) as folders:
+                self.changes = {bits: _apart(ModelFolder(seen, head).load(), whole, network.words.weight.device)
                                 for bits, seen in folders.items()}
 
     def restore(self, changes: Mapping[int, Sequence[Mapping[str, Tensor]]], device: torch.device) -> None:

@@ -26,7 +26,7 @@ class Elder:
 
     def __call__(self, batch: Batch) -> Run:
         run = self.larger(dataclasses.replace(batch, ids=self.words[batch.ids]))
-        return Run(run.logits, [state @ self.u for state in run.states])
+        return Run(run.answers, [state @ self.u for state in run.states])
 
 
 def elder_of(folder: ModelFolder, source: ModelFolder, network: Network, texts: Texts, device: torch.device) -> Elder:
@@ -39,6 +39,10 @@ def elder_of(folder: ModelFolder, source: ModelFolder, network: Network, texts: 
     if larger.shape.positions < network.shape.positions:
         raise Problem(f"--teacher {folder.path}: takes texts of {larger.shape.positions} tokens, and {source.path} of "
                       f"{network.shape.positions}; name one that takes as many")
+    head = network.shape.head
+    if head.numbers(larger.shape) != head.numbers(network.shape):
+        raise Problem(f"--teacher {folder.path}: its vectors have {head.numbers(larger.shape)} numbers, and those of "
+                      f"{source.path} {head.numbers(network.shape)}; name one with as many")
     words = _words_of(folder, source)
     with torch.no_grad():
         batches = list(data.in_order(texts.sample(_ROWS), _TOKENS))

@@ -1,4 +1,4 @@
-"""How many rows submodels get right, and whether one does so more often than another by chance."""
+"""How good submodels are on texts that were not trained on, and whether one is better than another by chance."""
 
 import math
 from collections.abc import Sequence
@@ -10,19 +10,41 @@ from torch.nn import functional
 
 from . import data
 from .data import Texts
-from .network import Network, Submodel
+from .network import Network, Shape, Submodel, Teacher
 
 _TOKENS = 8192
 
 
 def answers(network: Network, texts: Texts, submodel: Submodel, device: torch.device) -> Tensor:
-    """[rows, labels] logits of a submodel, in the order of the texts."""
+    """[rows or tokens, numbers] what a submodel's head answers, in the order of the texts or of their tokens."""
     network.eval()
-    found = torch.zeros(len(texts), network.shape.labels)
+    return _answers(lambda batch: network(batch, submodel), network.shape, texts, device)
+
+
+def _answers(ask: Teacher, shape: Shape, texts: Texts, device: torch.device) -> Tensor:
+    head = shape.head
+    found = torch.zeros(len(texts.ids) if head.each_token else len(texts), head.numbers(shape))
     with torch.no_grad():
         for batch in data.in_order(texts, _TOKENS):
-            found[batch.rows] = network(batch.to(device), submodel).logits.float().cpu()
+            places = texts.places(batch) if head.each_token else torch.from_numpy(batch.rows)
+            found[places] = ask(batch.to(device)).answers.float().cpu()
     return found
+
+
+class Judge:
+    """Says how good submodels are on some texts, by the measure of their head."""
+
+    def __init__(self, shape: Shape, texts: Texts, device: torch.device, plain: Teacher):
+        """`plain`: whom a model that embeds is compared with; others are judged by labels."""
+        self.head, self.texts, self.device = shape.head, texts, device
+        self.wanted = shape.head.wanted(texts, lambda: _answers(plain, shape, texts, device))
+
+    def __call__(self, network: Network, submodel: Submodel) -> float:
+        return self.head.judge(answers(network, self.texts, submodel, self.device), self.wanted, self.texts)
+
+    def said(self, network: Network, submodel: Submodel) -> str:
+        """What it finds of a submodel, as a line says it: `accuracy 93.20 % of 300 rows`."""
+        return f"{self.head.measure} {self.head.shown(self(network, submodel))} of {len(self.texts)} rows"
 
 
 def hits(logits: Tensor, texts: Texts) -> numpy.ndarray:
@@ -61,8 +83,8 @@ def standard_error(share: float, rows: int) -> float:
     return math.sqrt(share * (1 - share) / rows)
 
 
-def table(cells: dict[tuple[int, int], float], depths: Sequence[int], widths: Sequence[int]) -> str:
-    """Accuracies in percent, a row a depth."""
+def table(cells: dict[tuple[int, int], str], depths: Sequence[int], widths: Sequence[int]) -> str:
+    """Values as they are printed, a row a depth."""
     lines = ["depth \\ width " + "".join(f"{m:>7}" for m in widths)]
-    lines += [f"{n:>13} " + "".join(f"{100 * cells[n, m]:7.2f}" for m in widths) for n in depths]
+    lines += [f"{n:>13} " + "".join(f"{cells[n, m]:>7}" for m in widths) for n in depths]
     return "\n".join(lines)

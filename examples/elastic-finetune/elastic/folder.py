@@ -1,28 +1,26 @@
 """Model folders as Hugging Face's save_pretrained leaves them: config.json, weights, tokenizer.
 
 The three architectures differ in the names of their tensors and keys, and nowhere else knows them:
-a folder is read into one Network, and written back under the names that it was read with.
+a folder is read into one Network, and written back under the names that it was read with. A folder's
+head is what it says of itself, unless whoever opens it wants another one.
 """
 
 import json
-import math
-import os
 import pathlib
-import pickle
 import shutil
-import struct
 import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import numpy
 import torch
 
+from .head import Head, TextLabels, Vectors, WordLabels
 from .network import Network, Shape
 from .problem import Problem
+from .sentences import sentences_of
+from .weights import read_weights, write_safetensors
 
-_TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-_MAX_HEADER_BYTES = 64 << 20
+_SINGLE = "single_label_classification"
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Architecture:
     prefix: str
     embeddings: Mapping[str, str]
     layer: Mapping[str, str]
-    head: Mapping[str, str]  # with the prefix, where they have one
+    head: Mapping[str, str]  # of a classifier of texts, with the prefix where they have one
     keys: Mapping[str, str]
 
 
@@ -85,28 +83,48 @@ ARCHITECTURES = {
 
 
 class ModelFolder:
-    """A folder's config, and the names that its tensors have. Nothing is read twice."""
+    """A folder's config, its head, and the names that its tensors have. Nothing is read twice."""
 
-    def __init__(self, path: pathlib.Path):
+    def __init__(self, path: pathlib.Path, head: Head | None = None, pooling: str | None = None):
+        """`head`: another one than the folder's; `pooling`: how an encoder embeds whose folder does not say it."""
         self.path = path
+        self.sentences = sentences_of(path)
+        self.encoder = path / self.sentences.encoder if self.sentences else path
         try:
-            self.config = json.loads((path / "config.json").read_text("utf-8"))
+            self.config = json.loads((self.encoder / "config.json").read_text("utf-8"))
         except FileNotFoundError:
-            raise Problem(f"{path}: no config.json; it has to be a model folder") from None
+            raise Problem(f"{self.encoder}: no config.json; it has to be a model folder") from None
         except ValueError as error:
-            raise Problem(f"{path}/config.json: not JSON ({error})") from None
+            raise Problem(f"{self.encoder}/config.json: not JSON ({error})") from None
+        if pooling and self.sentences:
+            raise Problem(f"{path}: modules.json says how its vectors are pooled; leave --pooling out")
         kind = self.config.get("model_type", "bert")
         if kind not in ARCHITECTURES:
             raise Problem(f"{path}/config.json: model_type {kind!r}; this trains "
                           f"{', '.join(ARCHITECTURES)}")
-        if self.config.get("problem_type", "single_label_classification") != "single_label_classification":
+        self.head = head or self._own_head(pooling)
+        of_texts = isinstance(self.head, TextLabels)
+        if of_texts and self.config.get("problem_type", _SINGLE) != _SINGLE:
             raise Problem(f"{path}/config.json: problem_type {self.config['problem_type']!r}; only "
-                          "single_label_classification is trained here")
+                          f"{_SINGLE} is trained here")
         self.kind = kind
         self.architecture = ARCHITECTURES[kind]
 
+    def _own_head(self, pooling: str | None) -> Head:
+        """The head that the folder says it has, or that `pooling` gives it."""
+        if self.sentences:
+            return self.sentences.head
+        if pooling:
+            return Vectors(pooling, unit=False, stated=False)
+        if str((self.config.get("architectures") or [""])[0]).endswith(WordLabels.published):
+            return WordLabels(tuple(self._label_names()))
+        return TextLabels()
+
     def labels(self) -> list[str]:
-        """The names of the labels, by id. A folder without a classifier has none."""
+        """The names of the labels, by id. A folder that embeds has none."""
+        return [] if isinstance(self.head, Vectors) else self._label_names()
+
+    def _label_names(self) -> list[str]:
         names = self.config.get("id2label")
         if names is None:
             return [f"LABEL_{i}" for i in range(self.config.get("num_labels", 2))]
@@ -114,10 +132,10 @@ class ModelFolder:
             raise Problem(f"{self.path}/config.json: ids of id2label have gaps")
         return [names[str(i)] for i in range(len(names))]
 
-    def classifier(self) -> str:
-        """What Hugging Face calls a classifier of this architecture."""
+    def class_name(self) -> str:
+        """What Hugging Face calls a model of this architecture with this head."""
         names = {"bert": "Bert", "roberta": "Roberta", "distilbert": "DistilBert"}
-        return names[self.kind] + "ForSequenceClassification"
+        return names[self.kind] + self.head.published
 
     def shape(self, labels: int, repeat: int = 1) -> Shape:
         """The sizes that config.json gives, with so many labels, and each layer `repeat` times."""
@@ -138,7 +156,8 @@ class ModelFolder:
             first_position=self.config.get("pad_token_id", 1) + 1 if roberta else 0,
             activation=self.config.get(keys["activation"], "gelu"),
             head_activation="relu" if self.kind == "distilbert" else "tanh",
-            norm_epsilon=1e-12 if self.kind == "distilbert" else self.config.get("layer_norm_eps", 1e-12))
+            norm_epsilon=1e-12 if self.kind == "distilbert" else self.config.get("layer_norm_eps", 1e-12),
+            head=self.head)
 
     def _names(self, shape: Shape) -> dict[str, str]:
         """The folder's name of each of the network's modules."""
@@ -146,20 +165,21 @@ class ModelFolder:
         names = {ours: a.prefix + theirs for ours, theirs in a.embeddings.items()}
         for i in range(shape.layers):
             names |= {f"layers.{i}.{ours}": a.prefix + theirs.format(i) for ours, theirs in a.layer.items()}
-        return names | dict(a.head)
+        return names | dict(self.head.tensors(a.head))
 
     def load(self) -> Network:
-        """Reads the weights, as float32. The folder has a classifier, or it is a Problem."""
+        """Reads the weights, as float32. The folder has what its head needs, or it is a Problem."""
         network = Network(self.shape(len(self.labels())))
         missing = self.load_into(network)
         if missing:
-            raise Problem(f"{self.path}: no tensor {missing[0]!r}; fine-tune the model first")
+            raise Problem(f"{self.path}: no tensor {missing[0]!r}; fine-tune the model first, or if it is to embed "
+                          "texts say --pooling")
         return network
 
     def load_into(self, network: Network, classifier: bool = True) -> list[str]:
         """Reads what weights the folder has, its classifier only if that is wanted, and returns the names of the head's
         that it lacks."""
-        tensors = read_weights(self.path)
+        tensors = read_weights(self.encoder)
         names = self._names(network.shape)
         missing = []
         with torch.no_grad():
@@ -169,7 +189,7 @@ class ModelFolder:
                     continue
                 found = self._find(tensors, f"{names[module]}.{part}")
                 if found is None:
-                    if module not in self.architecture.head:
+                    if module not in self.head.tensors(self.architecture.head):
                         raise Problem(f"{self.path}: no tensor '{names[module]}.{part}'")
                     missing.append(f"{names[module]}.{part}")
                 elif tensors[found].shape != parameter.shape:
@@ -194,26 +214,36 @@ class ModelFolder:
         takes a key away. `half`: weights in 16 bits, as models are published. `files` take the place of the
         tokenizer's, of which those `without` are left out."""
         names = self._names(network.shape)
+        prefix = self.architecture.prefix if isinstance(self.head, Vectors) else ""  # encoders alone have none
         kind = torch.float16 if half else torch.float32
         tensors = {}
         for key, parameter in network.named_parameters():
             module, _, part = key.rpartition(".")
-            tensors[f"{names[module]}.{part}"] = parameter.detach().cpu().to(kind)
+            tensors[f"{names[module]}.{part}".removeprefix(prefix)] = parameter.detach().cpu().to(kind)
         shape = network.shape
         keys = self.architecture.keys
         config = self.config | {keys["layers"]: shape.layers, keys["heads"]: shape.heads,
                                 keys["hidden"]: shape.hidden, keys["ffn"]: shape.ffn,
                                 "vocab_size": shape.words,
                                 "torch_dtype": "float16" if half else "float32"} | dict(changes)
+        if isinstance(self.head, Vectors):
+            config["architectures"] = [self.class_name()]
         config = {key: value for key, value in config.items() if value is not None}
         with new_folder(target) as made:
-            for file in sorted(self.path.iterdir()):
+            encoder = made
+            if self.sentences and isinstance(self.head, Vectors):
+                encoder = made / self.sentences.encoder
+                for name in self.sentences.files:
+                    (made / name).parent.mkdir(exist_ok=True)
+                    shutil.copyfile(self.path / name, made / name)
+                encoder.mkdir(exist_ok=True)
+            for file in sorted(self.encoder.iterdir()):
                 if file.name in TOKENIZER_FILES and file.name not in without:
-                    shutil.copyfile(file, made / file.name)
+                    shutil.copyfile(file, encoder / file.name)
             for name, text in (files or {}).items():
-                (made / name).write_text(text, "utf-8")
-            (made / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
-            write_safetensors(made / "model.safetensors", tensors)
+                (encoder / name).write_text(text, "utf-8")
+            (encoder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
+            write_safetensors(encoder / "model.safetensors", tensors)
 
 
 TOKENIZER_FILES = frozenset({
@@ -241,69 +271,3 @@ class new_folder:
                 self.made.rename(self.target)
         finally:
             shutil.rmtree(self.made, ignore_errors=True)
-
-
-def read_weights(path: pathlib.Path) -> dict[str, torch.Tensor]:
-    """All tensors of a folder, from whichever of the usual files it has."""
-    if (path / "model.safetensors").exists():
-        return read_safetensors(path / "model.safetensors")
-    for index, read in (("model.safetensors.index.json", read_safetensors),
-                        ("pytorch_model.bin.index.json", _read_pickle)):
-        if (path / index).exists():
-            files = sorted(set(json.loads((path / index).read_text("utf-8"))["weight_map"].values()))
-            return {name: tensor for file in files if pathlib.PurePath(file).name == file
-                    for name, tensor in read(path / file).items()}
-    if (path / "pytorch_model.bin").exists():
-        return _read_pickle(path / "pytorch_model.bin")
-    raise Problem(f"{path}: no model.safetensors and no pytorch_model.bin")
-
-
-def _read_pickle(file: pathlib.Path) -> dict[str, torch.Tensor]:
-    try:
-        tensors: dict[str, torch.Tensor] = torch.load(file, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise Problem(f"{file}: not weights that PyTorch reads without running code ({str(error).splitlines()[0]}); of "
-                      "git-lfs it may be a pointer: git lfs pull") from None
-    return tensors
-
-
-def read_safetensors(file: pathlib.Path) -> dict[str, torch.Tensor]:
-    """Tensors of a safetensors file, which is mapped and not copied."""
-    if not file.stat().st_size:
-        raise Problem(f"{file}: empty")
-    data = numpy.memmap(file, mode="c")
-    length = struct.unpack("<Q", data[:8].tobytes())[0] if len(data) >= 8 else 0
-    if not 2 <= length <= min(_MAX_HEADER_BYTES, len(data) - 8):
-        raise Problem(f"{file}: not a safetensors file")
-    body = data[8 + length:]
-    tensors = {}
-    try:
-        for name, entry in json.loads(data[8:8 + length].tobytes()).items():
-            if name == "__metadata__" or entry["dtype"] not in _TYPES:
-                continue
-            begin, end = entry["data_offsets"]
-            kind, shape = _TYPES[entry["dtype"]], entry["shape"]
-            if not 0 <= begin <= end <= len(body) or end - begin != math.prod(shape) * kind.itemsize:
-                raise Problem(f"{file}: tensor {name!r} does not lie in the file")
-            tensors[name] = torch.from_numpy(body[begin:end]).view(kind).view(shape)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Problem(f"{file}: a header that cannot be read ({error})") from None
-    return tensors
-
-
-def write_safetensors(file: pathlib.Path, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Writes tensors in the order of their names."""
-    spelled = {kind: name for name, kind in _TYPES.items()}
-    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
-    end = 0
-    for name, tensor in sorted(tensors.items()):
-        begin, end = end, end + tensor.nbytes
-        header[name] = {"dtype": spelled[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with file.open("wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text)
-        for _, tensor in sorted(tensors.items()):
-            out.write(tensor.contiguous().view(torch.uint8).numpy().data)
-        out.flush()
-        os.fsync(out.fileno())

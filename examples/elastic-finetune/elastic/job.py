@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from . import evaluate
-from .data import Texts
+from .evaluate import Judge
 from .method import Family
 from .network import Network, Submodel, submodels
 from .options import Split
@@ -21,7 +20,7 @@ from .training import TRIALS, RunFolder, Settings, Start, Trainer, watcher
 # Options that decide which weights a run ends in.
 _DECIDING = ("train", "unlabelled", "text_column", "pair_column", "label_column", "held_out", "apart", "rate", "tokens",
              "seed", "threads", "device", "products", "repeat", "labels", "dropout", "hidden", "vocabulary", "words",
-             "teacher", "least_depth", "least_width", "depth_map", "method", "only", "bits", "bits_every")
+             "teacher", "least_depth", "least_width", "depth_map", "method", "only", "bits", "bits_every", "head", "pooling")
 
 
 def _say(options: argparse.Namespace, text: str) -> None:
@@ -56,8 +55,12 @@ def train(options: argparse.Namespace, run: RunFolder, source: pathlib.Path, spl
                    "depth_layers": start.family.depth_layers},
                   trainer.state())
         _say(options, f"trains {steps} steps on {len(split.train)} rows")
+    if options.quiet:
+        trainer.train(run)
+        return trainer
     few = split.held_out.sample(_WATCHED_ROWS)
-    trainer.train(run, None if options.quiet else watcher(few, watched(start.family), name_of, device))
+    judge = Judge(start.network.shape, few, device, start.teacher or start.network) if len(few) else None
+    trainer.train(run, watcher(judge, watched(start.family), name_of))
     return trainer
 
 
@@ -108,8 +111,8 @@ def name_of(submodel: Submodel) -> str:
     return f"{len(submodel.layers)}x{submodel.width}"
 
 
-def accuracies(network: Network, family: Family, texts: Texts, device: torch.device, depths: Sequence[int],
-               widths: Sequence[int]) -> dict[tuple[int, int], float]:
-    """The accuracy of each depth and width."""
-    return {(len(each.layers), each.width): evaluate.share_right(network, texts, each, device)
+def numbers(network: Network, family: Family, judge: Judge, depths: Sequence[int],
+            widths: Sequence[int]) -> dict[tuple[int, int], str]:
+    """What a judge says of each depth and width, as a table has it."""
+    return {(len(each.layers), each.width): judge.head.number(judge(network, each))
             for each in submodels(family.depth_layers, depths, widths)}

@@ -10,6 +10,7 @@ from . import data, options, order
 from .bits import FewBits
 from .elder import elder_of
 from .folder import ModelFolder
+from .head import Vectors
 from .method import METHODS, Family, quarter
 from .network import Network, Shape, Submodel, Teacher
 from .problem import Problem
@@ -40,7 +41,9 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     if given.words is not None:
         method = dataclasses.replace(method, words=given.words)
     torch.set_num_threads(given.threads)
-    source = ModelFolder(given.source)
+    source = ModelFolder(given.source, pooling=given.pooling)
+    if isinstance(source.head, Vectors) and not method.asks:
+        raise Problem(f"--method {given.method} learns from labels alone, and {given.source} embeds texts; name another")
     plain = source.load().eval()
     shape = plain.shape
     depth = at_most(shape.layers, "layers", "--least-depth", given.least_depth or 1)
@@ -59,7 +62,7 @@ def teacher_of(given: argparse.Namespace, source: ModelFolder, plain: Network, s
     """Whom the submodels learn from: the plain model, unless another one is named."""
     device = torch.device(given.device)
     if given.teacher:
-        return elder_of(ModelFolder(given.teacher), source, plain, split.train, device)
+        return elder_of(ModelFolder(given.teacher, pooling=given.pooling), source, plain, split.train, device)
     return plain.to(device)
 
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from . import order
-from .data import Batch, UNLABELLED
+from .data import Batch
+from .head import Head
 from .network import Network, Run, Submodel
 
 
@@ -99,8 +100,8 @@ class Method:
              the whole model and three others of these; one: a random one; nested: the whole model and three fixed
              widths, each at a random depth; exits: the whole model and a random width, and the head after each layer,
              so that a depth is the first layers
-    soft, hard, hidden   weights of three losses: KL divergence from the teacher's answer, cross-entropy of the label,
-             mean squared distance of the last state from the teacher's
+    soft, hard, hidden   weights of three losses: how far the answer is from the teacher's (KL divergence; of vectors one
+             minus the cosine), cross-entropy of the label, mean squared distance of the last state from the teacher's
     nearest  every layer's state learns from that of the teacher's layer which is nearest to it
     stages   width first, with all layers; then depth as well, sorted again between
     drop     exits: how often the last layer is left out, earlier ones less often
@@ -147,15 +148,13 @@ class Method:
             return [family.whole(), family.at(family.layers, family.random_width(draw))]
         return [family.whole(), family.smallest(), family.random(draw), family.random(draw)]
 
-    def loss(self, run: Run, batch: Batch, teacher: Run | None) -> Tensor:
+    def loss(self, head: Head, run: Run, batch: Batch, teacher: Run | None) -> Tensor:
         """What a submodel is to make small."""
-        total = run.logits.new_zeros(())
+        total = run.answers.new_zeros(())
         if teacher is not None and self.soft:
-            total = total + self.soft * functional.kl_div(
-                functional.log_softmax(run.logits, 1), functional.log_softmax(teacher.logits, 1),
-                reduction="batchmean", log_target=True)
+            total = total + self.soft * head.soft(run.answers, teacher.answers, batch)
         if self.hard and batch.labelled:
-            total = total + self.hard * functional.cross_entropy(run.logits, batch.labels, ignore_index=UNLABELLED)
+            total = total + self.hard * head.hard(run.answers, batch)
         if teacher is not None and self.hidden:
             total = total + self.hidden * self._distance(run.states, teacher.states)
         return total
@@ -173,7 +172,7 @@ class Method:
 
 def exits(network: Network, run: Run, batch: Batch) -> list[Run]:
     """The answers that the head gives after each layer of a run but the last."""
-    return [Run(network.classify(run.states[n], batch), run.states[:n + 1]) for n in range(1, len(run.states) - 1)]
+    return [Run(network.answer(run.states[n], batch), run.states[:n + 1]) for n in range(1, len(run.states) - 1)]
 
 
 METHODS = {

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .data import Batch, Group, Padded
+from .head import Head
 from .problem import Problem
 
 # cuDNN plans its attention anew for each shape, and each batch has another one.
@@ -43,6 +44,7 @@ class Shape:
     activation: str
     head_activation: str
     norm_epsilon: float
+    head: Head
 
     def __post_init__(self) -> None:
         if self.activation not in _ACTIVATIONS:
@@ -61,7 +63,7 @@ class Submodel:
 class Run:
     """What a submodel computed of a batch."""
 
-    logits: Tensor  # [texts, labels]
+    answers: Tensor  # of the head, [texts or tokens, numbers]
     states: list[Tensor]  # [tokens, hidden] each: the embeddings, then the output of each layer
 
 
@@ -139,7 +141,7 @@ def _attend_padded(packed: Tensor, padded: Padded, width: int, dropout: float) -
 
 
 class Network(nn.Module):
-    """A classifier. Its parameters are called as folder.py's names say."""
+    """A model with its head. Its parameters are called as folder.py's names say."""
 
     def __init__(self, shape: Shape):
         super().__init__()
@@ -150,8 +152,8 @@ class Network(nn.Module):
             self.types = nn.Embedding(shape.types, shape.hidden)
         self.embedding_norm = nn.LayerNorm(shape.hidden, shape.norm_epsilon)
         self.layers: Sequence[Layer] = nn.ModuleList(Layer(shape) for _ in range(shape.layers))  # type: ignore
-        self.pooler = nn.Linear(shape.hidden, shape.hidden)
-        self.classifier = nn.Linear(shape.hidden, shape.labels)
+        for name, module in shape.head.modules(shape).items():
+            self.add_module(name, module)
 
     def whole(self) -> Submodel:
         """All layers and heads."""
@@ -164,13 +166,9 @@ class Network(nn.Module):
             x = x + self.types(batch.types)
         return functional.dropout(self.embedding_norm(x), dropout, self.training)
 
-    def classify(self, x: Tensor, batch: Batch, dropout: float = 0.0) -> Tensor:
-        """The logits [texts, labels] for what the last layer gives."""
-        first = functional.dropout(x[batch.firsts], dropout if self.shape.head_activation == "tanh" else 0.0,
-                                   self.training)
-        pooled = self.pooler(first)
-        pooled = torch.tanh(pooled) if self.shape.head_activation == "tanh" else functional.relu(pooled)
-        return self.classifier(functional.dropout(pooled, dropout, self.training))
+    def answer(self, x: Tensor, batch: Batch, dropout: float = 0.0) -> Tensor:
+        """The head's answers for what the last layer gives."""
+        return self.shape.head.answers(self, x, batch, dropout)
 
     def forward(self, batch: Batch, submodel: Submodel | None = None, dropout: float = 0.0,
                 embedded: Tensor | None = None) -> Run:
@@ -179,7 +177,7 @@ class Network(nn.Module):
         states = [self.embed(batch, dropout) if embedded is None else embedded]
         for layer in submodel.layers:
             states.append(self.layers[layer](states[-1], batch, submodel.width, dropout))
-        return Run(self.classify(states[-1], batch, dropout), states)
+        return Run(self.answer(states[-1], batch, dropout), states)
 
 
 def submodels(depth_layers: Sequence[Sequence[int]], depths: Sequence[int], widths: Sequence[int]) -> list[Submodel]:

@@ -9,10 +9,12 @@ import numpy
 import torch
 
 from . import data, parts
-from .data import Columns, Texts
+from .data import Texts
 from .folder import ModelFolder
+from .head import POOLINGS, labels_in
 from .method import METHODS
 from .problem import Problem
+from .tables import Columns
 
 
 def program(name: str, text: str) -> argparse.ArgumentParser:
@@ -23,7 +25,8 @@ def program(name: str, text: str) -> argparse.ArgumentParser:
 def elastic(name: str, text: str) -> argparse.ArgumentParser:
     """The parser of make-elastic."""
     parser = program(name, text)
-    parser.add_argument("source", type=pathlib.Path, metavar="MODEL_DIR", help="plain model folder, fine-tuned")
+    parser.add_argument("source", type=pathlib.Path, metavar="MODEL_DIR",
+                        help="plain model folder, fine-tuned, or one that embeds texts")
     add_data(parser)
     add_training(parser, rate=6e-4, hours=0.33, tokens=1024)
     add_making(parser)
@@ -33,7 +36,8 @@ def elastic(name: str, text: str) -> argparse.ArgumentParser:
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Options of labelled data."""
     parser.add_argument("--train", type=pathlib.Path, required=True, metavar="FILE",
-                        help="labelled rows, a table or JSON Lines, as sti-run --eval reads them")
+                        help="labelled rows, a table or JSON Lines, or CoNLL's columns where words have labels, as sti-run "
+                             "--eval reads them; texts where there are none")
     parser.add_argument("--dev", type=pathlib.Path, metavar="FILE", help="rows for the table at the end, read once")
     add_columns(parser)
     parser.add_argument("--held-out", type=share, default=0.1, metavar="SHARE",
@@ -71,8 +75,15 @@ def add_training(parser: argparse.ArgumentParser, rate: float, hours: float, tok
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, metavar="DIR", help="new model folder")
 
 
+def add_pooling(parser: argparse.ArgumentParser) -> None:
+    """The option of how an encoder embeds."""
+    parser.add_argument("--pooling", choices=POOLINGS,
+                        help="MODEL_DIR embeds texts, and its folder does not say how, as sti-shard --pooling")
+
+
 def add_making(parser: argparse.ArgumentParser) -> None:
     """Options of what make-elastic makes."""
+    add_pooling(parser)
     parser.add_argument("--unlabelled", type=pathlib.Path, metavar="FILE",
                         help="more texts of the kind, without labels: the plain model's answers stand for them")
     parser.add_argument("--teacher", type=pathlib.Path, metavar="DIR",
@@ -163,17 +174,16 @@ class Split:
 def split_data(options: argparse.Namespace, folder: ModelFolder, names: list[str],
                unlabelled: pathlib.Path | None = None) -> Split:
     """Reads and tokenises the training rows, and holds a part out."""
-    rows = data.read_rows(options.train, columns_of(options))
-    labels = data.labels_of(rows, names, options.train)
-    if len(set(labels)) == 1:
-        raise Problem(f"{options.train}: all rows have the label {names[labels[0]]!r}; nothing can be learned from "
-                      "them")
-    texts = data.tokenized(folder.path, rows, labels)
+    head, columns = folder.head, columns_of(options)
+    texts = head.read(folder.path, options.train, columns, names)
+    labels = labels_in(texts)
+    if len(labels) == 1:
+        raise Problem(f"{options.train}: all {head.labelled} have the label {names[labels[0]]!r}; nothing can be "
+                      "learned from them")
     train, held_out = parts.split(texts, options.held_out, options.apart)
     taken = texts.take(train)
     if unlabelled:
-        more = data.read_rows(unlabelled, columns_of(options), labelled=False)
-        taken = data.joined([taken, data.tokenized(folder.path, more, None)])
+        taken = data.joined([taken, head.read_bare(folder.path, unlabelled, columns)])
     return Split(taken, texts.take(held_out))
 
 
@@ -181,8 +191,7 @@ def dev_data(options: argparse.Namespace, folder: ModelFolder, names: list[str])
     """The rows of --dev."""
     if options.dev is None:
         return None
-    rows = data.read_rows(options.dev, columns_of(options))
-    return data.tokenized(folder.path, rows, data.labels_of(rows, names, options.dev))
+    return folder.head.read(folder.path, options.dev, columns_of(options), names)
 
 
 def check_output(options: argparse.Namespace) -> pathlib.Path:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from .data import Batch, UNLABELLED
+from .data import Batch
 from .network import Layer, Network, Submodel, Teacher
 
 
@@ -21,16 +20,14 @@ class Scores:
 
 def scores(network: Network, batches: Iterable[Batch], teacher: Teacher | None = None) -> Scores:
     """Sums, over batches, how much the loss would change to first order if a head or a neuron were left out:
-    |weight x gradient| of what it adds to the layer's output. Rows without a label count by the teacher's answer."""
+    |weight x gradient| of what it adds to the layer's output. What has no label counts by the teacher's answer."""
     shape = network.shape
     total = Scores([torch.zeros(shape.heads) for _ in network.layers], [torch.zeros(shape.ffn) for _ in network.layers])
     for batch in batches:
         network.zero_grad(set_to_none=True)
-        labels = batch.labels
-        if teacher is not None:
-            with torch.no_grad():
-                labels = torch.where(labels == UNLABELLED, teacher(batch).logits.argmax(1), labels)
-        functional.cross_entropy(network(batch).logits, labels, ignore_index=UNLABELLED).backward()
+        with torch.no_grad():
+            wanted = None if teacher is None else teacher(batch).answers
+        shape.head.worth(network(batch).answers, batch, wanted).backward()
         for i, layer in enumerate(network.layers):
             for weight, sums in ((layer.attention_output.weight, total.heads[i]),
                                  (layer.output.weight, total.neurons[i])):
@@ -77,14 +74,14 @@ def evenly(layers: int) -> list[list[int]]:
 
 def nested(network: Network, batches: Sequence[Batch]) -> list[list[int]]:
     """Depth n - 1 is depth n without the layer that is missed least: with whose absence the answers on these batches
-    stay nearest to the whole model's (KL divergence)."""
+    stay nearest to the whole model's."""
+    head = network.shape.head
     with torch.no_grad():
-        wanted = [functional.log_softmax(network(batch).logits, 1) for batch in batches]
+        wanted = [head.asked(network(batch).answers, batch) for batch in batches]
 
         def distance(layers: tuple[int, ...]) -> float:
             submodel = Submodel(layers, network.shape.heads)
-            apart = [functional.kl_div(functional.log_softmax(network(batch, submodel).logits, 1), want,
-                                       reduction="sum", log_target=True)
+            apart = [head.apart(head.asked(network(batch, submodel).answers, batch), want)
                      for batch, want in zip(batches, wanted, strict=True)]
             return float(torch.stack(apart).sum())
 

@@ -1,6 +1,5 @@
 """A frozen teacher's answers to all training texts, computed once: most runs see each text many times."""
 
-import numpy
 import torch
 from torch import Tensor
 
@@ -13,8 +12,9 @@ _TOKENS = 4096
 
 
 def room(texts: Texts, shape: Shape) -> int:
-    """The bytes of the answers to some texts: a last state of two-byte numbers a token, logits a text."""
-    return 2 * len(texts.ids) * shape.hidden + 4 * len(texts) * shape.labels
+    """The bytes of the answers to some texts, and of a last state of two-byte numbers a token."""
+    answers = len(texts.ids) if shape.head.each_token else len(texts)
+    return 2 * len(texts.ids) * shape.hidden + 4 * answers * shape.head.numbers(shape)
 
 
 class Remembered:
@@ -22,20 +22,19 @@ class Remembered:
     states the last one alone. Answers are the same in every process, whatever the batches are."""
 
     def __init__(self, teacher: Teacher, texts: Texts, shape: Shape, device: torch.device):
-        self.texts, self.device = texts, device
-        self.logits = torch.empty(len(texts), shape.labels)
+        self.texts, self.device, self.head = texts, device, shape.head
+        self.answers = torch.empty(len(texts.ids) if self.head.each_token else len(texts), self.head.numbers(shape))
         self.states = torch.empty(len(texts.ids), shape.hidden, dtype=torch.float16)
         with torch.no_grad():
             for batch in data.in_order(texts, _TOKENS):
                 run = teacher(batch.to(device))
-                self.logits[torch.from_numpy(batch.rows)] = run.logits.float().cpu()
-                self.states[self._places(batch)] = run.states[-1].half().cpu()
+                self.answers[self._numbers(batch)] = run.answers.float().cpu()
+                self.states[texts.places(batch)] = run.states[-1].half().cpu()
 
     def __call__(self, batch: Batch) -> Run:
-        logits, state = self.logits[torch.from_numpy(batch.rows)], self.states[self._places(batch)]
-        return Run(logits.to(self.device), [state.float().to(self.device)])
+        answers, state = self.answers[self._numbers(batch)], self.states[self.texts.places(batch)]
+        return Run(answers.to(self.device), [state.float().to(self.device)])
 
-    def _places(self, batch: Batch) -> Tensor:
-        """Where the tokens of a batch stand among those of all texts."""
-        begins = numpy.repeat(self.texts.begins[batch.rows], self.texts.lengths[batch.rows])
-        return torch.from_numpy(begins) + batch.positions.cpu()
+    def _numbers(self, batch: Batch) -> Tensor:
+        """Where the answers to a batch stand among those to all texts."""
+        return self.texts.places(batch) if self.head.each_token else torch.from_numpy(batch.rows)

@@ -33,18 +33,19 @@ def run(arguments: Sequence[str | pathlib.Path], text: str | None = None) -> str
 
 
 @contextmanager
-def container(folder: pathlib.Path, bits: Sequence[int]) -> Iterator[pathlib.Path]:
+def container(folder: pathlib.Path, bits: Sequence[int], shard_options: Sequence[str] = ()) -> Iterator[pathlib.Path]:
     """A container of a model folder, which is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="elastic.") as scratch:
         file = pathlib.Path(scratch, "model.sti")
-        run(["sti-shard", folder, "-q", "-o", file, "--bits", ",".join(map(str, bits))])
+        run(["sti-shard", folder, "-q", "-o", file, "--bits", ",".join(map(str, bits)), *shard_options])
         yield file
 
 
 @contextmanager
-def seen_at(folder: pathlib.Path, bits: Sequence[int]) -> Iterator[dict[int, pathlib.Path]]:
+def seen_at(folder: pathlib.Path, bits: Sequence[int],
+            shard_options: Sequence[str] = ()) -> Iterator[dict[int, pathlib.Path]]:
     """Model folders by bitwidths, each with the weights that a reader of so many bits has. They are gone afterwards."""
-    with container(folder, bits) as file:
+    with container(folder, bits, shard_options) as file:
         folders = {each: file.with_name(f"{each}-bits") for each in bits}
         for each, made in folders.items():
             run(["sti-inspect", file, "-q", "--export", str(each), "-o", made])
@@ -62,12 +63,14 @@ def lines(texts: Sequence[tuple[str, str | None]]) -> tuple[str, list[str]]:
     return "".join(made), ["--pairs"] if pairs else []
 
 
-def tokenize(folder: pathlib.Path, texts: Sequence[tuple[str, str | None]]) -> list[tuple[list[int], list[int] | None]]:
-    """Ids and types of each text, or pair of texts, as sti-run makes them. Types of one text are None."""
+def tokenize(folder: pathlib.Path, texts: Sequence[tuple[str, str | None]], shard_options: Sequence[str] = (),
+             offsets: bool = False) -> list[tuple[list[int], list[int] | None, list[list[int]]]]:
+    """Ids and types of each text, or pair of texts, as sti-run makes them, and if `offsets` are wanted the bytes of its
+    text that each token stands for, from its first to that behind its last. Types of one text are None."""
     text, pairs = lines(texts)
-    with container(folder, [2]) as file:
-        made = run(["sti-inspect", file, "--tokenize", *pairs], text)
+    with container(folder, [2], shard_options) as file:
+        made = run(["sti-inspect", file, "--tokenize", *pairs, *(["--offsets"] if offsets else [])], text)
     rows = [json.loads(line) for line in made.splitlines()]
     if len(rows) != len(texts):
         raise Problem(f"sti-inspect gave {len(rows)} lines for {len(texts)} texts")
-    return [(row["ids"], row.get("types")) for row in rows]
+    return [(row["ids"], row.get("types"), row.get("offsets", [])) for row in rows]

@@ -22,7 +22,7 @@ import torch
 from . import data, order
 from .bits import FewBits
 from .data import Batch, Texts
-from .evaluate import share_right
+from .evaluate import Judge
 from .method import Family, Method, exits
 from .network import Network, Submodel, Teacher
 from .problem import Problem
@@ -225,7 +225,7 @@ class Trainer:
 
     def _passes(self, batch: Batch, draw: numpy.random.Generator, step: int) -> float:
         """Runs the submodels one after another, each with its gradient. Returns the sum of their losses."""
-        teacher = None
+        head, teacher = self.network.shape.head, None
         if self.answers is not None:
             with torch.no_grad():
                 teacher = self.answers(batch)
@@ -238,9 +238,9 @@ class Trainer:
             if self.method.drop:
                 submodel = self._dropped(submodel, draw)
             run = self.network(batch, submodel, self.settings.dropout, shared)
-            loss = self.method.loss(run, batch, teacher)
+            loss = self.method.loss(head, run, batch, teacher)
             if self.method.passes == "exits":
-                early = [self.method.loss(each, batch, teacher) for each in exits(self.network, run, batch)]
+                early = [self.method.loss(head, each, batch, teacher) for each in exits(self.network, run, batch)]
                 loss = loss + sum(early) / max(1, len(early))
             (loss / self.method.accumulate).backward()
             losses.append(loss.detach())
@@ -287,15 +287,14 @@ class Trainer:
         raise Problem(f"the loss is not a number at step {self.step + 1}; {where}: begin again with a smaller --rate")
 
 
-def watcher(held_out: Texts, submodels: Sequence[Submodel], depth_of: Callable[[Submodel], str],
-            device: torch.device) -> Callable[[Trainer, float], None]:
-    """Says on stderr how far a run is, and the accuracy of some submodels on rows it is not trained on."""
+def watcher(judge: Judge | None, submodels: Sequence[Submodel],
+            depth_of: Callable[[Submodel], str]) -> Callable[[Trainer, float], None]:
+    """Says on stderr how far a run is, and what a judge says of some submodels."""
 
     def watch(trainer: Trainer, left_s: float) -> None:
         said = [f"step {trainer.step} of {trainer.settings.steps}"]
-        if len(held_out):
-            said += [f"{depth_of(each)} {100 * share_right(trainer.network, held_out, each, device):.1f} %"
-                     for each in submodels]
+        if judge:
+            said += [f"{depth_of(each)} {judge.head.shown(judge(trainer.network, each))}" for each in submodels]
         said.append(f"{left_s / 60:.0f} min left" if left_s >= 90 else f"{left_s:.0f} s left")
         print("  ".join(said), file=sys.stderr, flush=True)
 
