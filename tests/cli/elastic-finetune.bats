@@ -170,6 +170,15 @@ for row in map(json.loads, open(sys.argv[1], encoding="utf-8")):
 PY
 }
 
+@test "numbers, dates and places are tagged by rule" {
+  printf 'sentence\tlabel\nfly to new york city, ny on the 5th of june at 7:30 pm\tx\n' >dated.tsv
+  printf 'i may need twenty five of this one next week in reading or portland, maine\tx\n' >>dated.tsv
+  works program tag-by-rule dated.tsv
+  same "$(tr '\t\n' '/ ' <<<"$output" | xargs)" "fly/O to/O new/B-PLACE york/I-PLACE city/I-PLACE ,/O ny/O on/O the/B-DATE \
+5th/I-DATE of/I-DATE june/I-DATE at/O 7:30/B-DATE pm/I-DATE i/O may/O need/O twenty/B-NUM five/I-NUM of/O this/O one/O \
+next/B-DATE week/I-DATE in/O reading/B-PLACE or/O portland/B-PLACE ,/I-PLACE maine/I-PLACE"
+}
+
 @test "the whole model computes what it did after its heads and neurons are sorted" {
   with_texts <<'PY'
 from elastic import order
