@@ -116,6 +116,40 @@ tagged() {
   done
 }
 
+@test "labels of words stay with their tokens in batches, and what looks answers up finds those of tokens" {
+  tagged >words.conll
+  PYTHONPATH="$elastic" "$python" - "$repo/tests/data/spans-bert" <<'PY'
+import pathlib, sys, numpy, torch
+from elastic import data, remembered, tables
+from elastic.folder import ModelFolder
+folder = ModelFolder(pathlib.Path(sys.argv[1]))
+tags = folder.labels()
+pathlib.Path("words.conll").write_text(pathlib.Path("words.conll").read_text().replace("NUM", "PER"))
+texts = folder.head.read(folder.path, pathlib.Path("words.conll"), None, tags)
+words = [tags[label] for label in texts.labels[:texts.begins[1]] if label != data.UNLABELLED]
+assert words == ["O", "B-PER", "I-PER", "I-PER", "O", "B-LOC"], words
+bare = folder.head.read_bare(folder.path, pathlib.Path("words.conll"), tables.Columns())
+assert len(bare.labels) == len(bare.ids) and not bare.take([0, 1]).labels.max() > data.UNLABELLED
+texts.labels = texts.ids % 5
+texts = data.joined([texts.take([3, 1, 2]), texts.take(range(20))])
+unchanged = 0
+for step, batch in zip(range(20), data.shuffled(texts, 128, seed=1)):
+    assert torch.equal(batch.labels, batch.ids % 5)
+    assert (~batch.inside()).sum() == 2 * len(batch.rows) and not batch.inside()[batch.firsts].any()
+    assert torch.equal(batch.ids, torch.from_numpy(texts.ids)[texts.places(batch)])
+    changed = data.with_words_changed(texts, batch, 0.03, numpy.random.default_rng(step))
+    kept = changed.labels != data.UNLABELLED
+    assert torch.equal(changed.labels[kept], changed.ids[kept] % 5)
+    unchanged += int(kept.sum())
+assert unchanged
+teacher = folder.load().eval()
+looked_up = remembered.Remembered(teacher, texts, teacher.shape, torch.device("cpu"))
+with torch.no_grad():
+    for batch in data.in_order(texts, 64):
+        torch.testing.assert_close(looked_up(batch).answers, teacher(batch).answers, atol=1e-4, rtol=1e-4)
+PY
+}
+
 @test "models that embed go through, and the whole one keeps its vectors" {
   make_sentence_model
   tail -n +2 rows.tsv | cut -f 1 >texts.txt
