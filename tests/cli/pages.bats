@@ -40,6 +40,13 @@ declare -gA elsewhere=(
   ['./agree elastic --data dev.tsv']="elastic-finetune.bats runs it"
   ['./at-targets plain elastic train.tsv dev.tsv']="elastic-finetune.bats runs it"
   ['sti-shard elastic -o model.sti']="elastic-finetune.bats shards its models"
+  ['./tag-by-rule train.tsv >train.conll']="elastic-finetune.bats runs it"
+  ['./tag-by-rule dev.tsv >dev.conll']="elastic-finetune.bats runs it"
+  ['./fine-tune all-MiniLM-L6-v2 --head words --train train.conll --dev dev.conll -o tagger']="as elastic-finetune.bats does"
+  ['./make-elastic tagger --train train.conll --dev dev.conll --unlabelled texts.txt -o elastic-tagger']="as elastic-finetune.bats does"
+  ['sti-shard elastic-tagger -o tagger.sti && sti-run tagger.sti --eval dev.conll']="as elastic-finetune.bats does"
+  ['./make-elastic all-MiniLM-L6-v2 --train texts.txt --least-depth 3 --least-width 6 -o elastic']="as elastic-finetune.bats does"
+  ['sti-shard elastic -o sentences.sti']="elastic-finetune.bats shards its models"
   ['./warm-server intents.socket ask "wake me up at seven" ".trim 0" "tell me a joke" ".quit"']="as warm-server.bats does"
 )
 
