@@ -83,7 +83,8 @@ class OfWords:
             given = {(span["begin"], span["end"]): span for span in answer["spans"]}
             ours = scores[some.begins[row]:some.begins[row + 1]]
             for token in range(1, len(ours) - 1):
-                worst = max(worst, self._apart(ours[token], given.get(tuple(self.offsets[row][token]))))
+                begin, end = self.offsets[row][token]
+                worst = max(worst, self._apart(ours[token], given.get((begin, end))))
         return worst
 
     def _apart(self, scores: numpy.ndarray, given: Mapping[str, Any] | None) -> float:
@@ -102,7 +103,7 @@ class OfWords:
             made = json.loads(tools.run(["sti-run", container, "--submodel", f"{depth}x{submodel.width}", "--eval",
                                          self.file, "--json", "-q"]))["spans"]
             worst, spans = max(worst, abs(made["f1"] - judge(network, submodel))), made["examples"]
-        print(f"{len(depth_layers)} submodels: F1 of spans differs by at most {worst:.1e}")
+        print(f"{len(depth_layers)} submodels: F1 of spans differs by at most {worst:.4f}")
         return worst <= 2 / max(1, spans)
 
 

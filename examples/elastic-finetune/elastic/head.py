@@ -33,8 +33,12 @@ class Head(ABC):
     labelled = "rows"  # what has a label
     measure = "accuracy"
     percent = True  # how the measure is written: in percent, or as a number up to 1
-    shard_options: Sequence[str] = ()  # what sti-shard has to be told of a folder with this head
     published = ""  # how Hugging Face's names of such models end
+
+    @property
+    def shard_options(self) -> Sequence[str]:
+        """What sti-shard has to be told of a folder with this head."""
+        return ()
 
     def modules(self, shape: Shape) -> dict[str, nn.Module]:
         """The modules that the network has for this head, by their names, in the order in which they are made."""
@@ -120,7 +124,7 @@ class TextLabels(Head):
         first = functional.dropout(x[batch.firsts], dropout if is_tanh else 0.0, network.training)
         pooled = network.pooler(first)
         pooled = torch.tanh(pooled) if is_tanh else functional.relu(pooled)
-        return network.classifier(functional.dropout(pooled, dropout, network.training))  # type: ignore[no-any-return]
+        return network.classifier(functional.dropout(pooled, dropout, network.training))
 
     def judge(self, found: Tensor, wanted: Tensor, texts: Texts) -> float:
         return float((found.argmax(1) == wanted).numpy().mean())
@@ -148,8 +152,7 @@ class WordLabels(Head):
         return {"classifier": "classifier"}
 
     def answers(self, network: Network, x: Tensor, batch: Batch, dropout: float) -> Tensor:
-        dropped = functional.dropout(x, dropout, network.training)
-        return network.classifier(dropped)  # type: ignore[no-any-return]
+        return network.classifier(functional.dropout(x, dropout, network.training))
 
     def asked(self, answers: Tensor, batch: Batch) -> Tensor:
         """The rows of all tokens between the control tokens at both ends of a text."""
@@ -184,7 +187,7 @@ class Vectors(Head):
     published = "Model"
 
     @property
-    def shard_options(self) -> Sequence[str]:  # type: ignore[override]
+    def shard_options(self) -> Sequence[str]:
         return () if self.stated else ("--pooling", self.pooling)
 
     def numbers(self, shape: Shape) -> int:

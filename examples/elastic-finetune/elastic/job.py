@@ -20,7 +20,8 @@ from .training import TRIALS, RunFolder, Settings, Start, Trainer, watcher
 # Options that decide which weights a run ends in.
 _DECIDING = ("train", "unlabelled", "text_column", "pair_column", "label_column", "held_out", "apart", "rate", "tokens",
              "seed", "threads", "device", "products", "repeat", "labels", "dropout", "hidden", "vocabulary", "words",
-             "teacher", "least_depth", "least_width", "depth_map", "method", "only", "bits", "bits_every", "head", "pooling")
+             "teacher", "least_depth", "least_width", "depth_map", "method", "only", "bits", "bits_every", "head",
+             "pooling")
 
 
 def _say(options: argparse.Namespace, text: str) -> None:

@@ -43,7 +43,8 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     torch.set_num_threads(given.threads)
     source = ModelFolder(given.source, pooling=given.pooling)
     if isinstance(source.head, Vectors) and not method.asks:
-        raise Problem(f"--method {given.method} learns from labels alone, and {given.source} embeds texts; name another")
+        raise Problem(f"--method {given.method} learns from labels alone, and {given.source} embeds texts; name "
+                      "another")
     plain = source.load().eval()
     shape = plain.shape
     depth = at_most(shape.layers, "layers", "--least-depth", given.least_depth or 1)

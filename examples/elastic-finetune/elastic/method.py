@@ -100,8 +100,9 @@ class Method:
              the whole model and three others of these; one: a random one; nested: the whole model and three fixed
              widths, each at a random depth; exits: the whole model and a random width, and the head after each layer,
              so that a depth is the first layers
-    soft, hard, hidden   weights of three losses: how far the answer is from the teacher's (KL divergence; of vectors one
-             minus the cosine), cross-entropy of the label, mean squared distance of the last state from the teacher's
+    soft, hard, hidden   weights of three losses: how far the answer is from the teacher's (KL divergence; of vectors
+             one minus the cosine), cross-entropy of the label, mean squared distance of the last state from the
+             teacher's
     nearest  every layer's state learns from that of the teacher's layer which is nearest to it
     stages   width first, with all layers; then depth as well, sorted again between
     drop     exits: how often the last layer is left out, earlier ones less often

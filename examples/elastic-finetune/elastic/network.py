@@ -143,6 +143,9 @@ def _attend_padded(packed: Tensor, padded: Padded, width: int, dropout: float) -
 class Network(nn.Module):
     """A model with its head. Its parameters are called as folder.py's names say."""
 
+    pooler: nn.Linear  # of heads that have one, as the classifier
+    classifier: nn.Linear
+
     def __init__(self, shape: Shape):
         super().__init__()
         self.shape = shape

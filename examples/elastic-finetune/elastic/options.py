@@ -36,8 +36,8 @@ def elastic(name: str, text: str) -> argparse.ArgumentParser:
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Options of labelled data."""
     parser.add_argument("--train", type=pathlib.Path, required=True, metavar="FILE",
-                        help="labelled rows, a table or JSON Lines, or CoNLL's columns where words have labels, as sti-run "
-                             "--eval reads them; texts where there are none")
+                        help="labelled rows, a table or JSON Lines, or CoNLL's columns where words have labels, as "
+                             "sti-run --eval reads them; texts where there are none")
     parser.add_argument("--dev", type=pathlib.Path, metavar="FILE", help="rows for the table at the end, read once")
     add_columns(parser)
     parser.add_argument("--held-out", type=share, default=0.1, metavar="SHARE",

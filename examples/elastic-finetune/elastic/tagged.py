@@ -16,16 +16,17 @@ from .data import UNLABELLED, Texts
 from .problem import Problem
 
 OUTSIDE = "O"
+_DOCUMENT = "-DOCSTART-"  # no word, between documents
 _BEGINS, _ENDS, _PLACES = "BSU", "ESLU", "BIESLU"  # letters in front of a kind
 
 
 @dataclass(frozen=True)
 class Row:
-    """The words of a text, their tags, and the line of the first."""
+    """The words of a text, the tag of each, and the number of its line."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
-    line: int
+    lines: tuple[int, ...]
 
     @property
     def text(self) -> str:
@@ -34,25 +35,28 @@ class Row:
 
 
 def read_rows(file: pathlib.Path) -> list[Row]:
-    """The texts of a file. A line that begins with # and has no second column is a comment, and -DOCSTART- is no
-    word."""
+    """The texts of a file. A line that begins with # is a comment, unless it ends with a tag that other lines have."""
     try:
-        lines = file.read_text("utf-8-sig").split("\n")
+        lines = [line.removesuffix("\r").replace("\t", " ").strip(" ").split(" ")
+                 for line in file.read_text("utf-8-sig").split("\n")]
     except UnicodeDecodeError as error:
         raise Problem(f"{file}: not UTF-8 at byte {error.start}") from None
+    tags = {OUTSIDE} | {cells[-1] for cells in lines if len(cells) > 1 and not cells[0].startswith("#")}
     rows: list[Row] = []
-    words: list[tuple[str, str]] = []
-    for number, line in enumerate([*lines, ""], 1):
-        cells = line.removesuffix("\r").replace("\t", " ").strip(" ").split(" ")
-        if cells == [""] or cells[0].startswith("-DOCSTART-"):
+    words: list[tuple[str, str, int]] = []
+    for number, cells in enumerate([*lines, [""]], 1):
+        if cells == [""] or cells[0].startswith(_DOCUMENT):
             if words:
-                rows.append(Row(*map(tuple, zip(*words, strict=True)), number - len(words)))  # type: ignore[arg-type]
+                found, of_words, numbers = zip(*words, strict=True)
+                rows.append(Row(found, of_words, numbers))
             words = []
-        elif len(cells) > 1:
-            words.append((cells[0], cells[-1]))
-        elif not cells[0].startswith("#"):
+        elif cells[0].startswith("#") and (len(cells) == 1 or cells[-1] not in tags):
+            continue
+        elif len(cells) == 1:
             raise Problem(f"{file}: line {number}: a word without a tag; give a file in CoNLL's columns, a line a word "
                           "with its tag last")
+        else:
+            words.append((cells[0], cells[-1], number))
     if not rows:
         raise Problem(f"{file}: no words with tags; give a file in CoNLL's columns")
     return rows
@@ -67,11 +71,11 @@ def labels_of(rows: Sequence[Row], names: Sequence[str], file: pathlib.Path) -> 
     """The ids of the tags of each row's words."""
     ids = {name: i for i, name in enumerate(names)}
     for row in rows:
-        for tag in row.tags:
+        for tag, line in zip(row.tags, row.lines, strict=True):
             if tag not in ids:
                 shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
-                raise Problem(f"{file}: line {row.line + row.tags.index(tag)}: tag {tag!r} is none of the model's "
-                              f"{len(names)} ({shown}); the data may be another task's")
+                raise Problem(f"{file}: line {line}: tag {tag!r} is none of the model's {len(names)} "
+                              f"({shown}); the data may be another task's")
     return [[ids[tag] for tag in row.tags] for row in rows]
 
 
