@@ -159,7 +159,7 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 #define STI_LENGTH 4            /* longest input in tokens [0: a plan each profiled length] */
 #define STI_LEAD_TIME_US 5      /* time between sti_wake and the text [0] */
 #define STI_TURNS 6             /* inputs that come back to back, up to sti_end_turns [0: one] */
-#define STI_MIN_ACCURACY_PPM 7  /* the fastest plan of this accuracy or cosine, millionths [0] */
+#define STI_MIN_ACCURACY_PPM 7  /* the fastest of this accuracy, F1 or cosine, millionths [0] */
 #define STI_FULL_ACCURACY_PPM 8 /* of the full model, where the importance has no labels */
 #define STI_GUARANTEE 9         /* 1: labels in time under STI_LATE_DEGRADE, by a fallback [0] */
 /* Options of runs: they count from the next call, which loads the model again, but for the

@@ -89,7 +89,7 @@ TEST_F(ImportanceTest, RefusesMetricsOfModelsThatEmbed) {
     ImportanceOptions options;
     options.metric = metric;
     EXPECT_TRUE(FailedWith(Measure(options), ErrorKind::kUsage,
-                           "is for models that embed texts, and this one gives labels"));
+                           "is not for models that label texts, as this one does"));
   }
 }
 
