@@ -42,8 +42,8 @@ MEASURE = "model.sti --data dev.tsv -o out.importance"
 MEASURE_DEVICE = "model.sti --budget 20ms -o out.json"
 MEASURING = ("--metric, --submodels, --gains, --quick, --order, --cascade, --levels, --alphas, "
              "--compute, --threads, --part, --resume, --cache-bytes, --text-column, --pair-column, "
-             "--label-column")
-OTHER_HEAD = "{a}: the metric … is for models that …, and this one …; take …"
+             "--label-column, --prefix")
+OTHER_HEAD = "{a}: the metric … is not for models that …, as this one does; take …"
 AT_ONCE = "{a} does all at once; leave out --part, or {a}"
 
 TABLES = {
@@ -103,7 +103,8 @@ TABLES = {
             "--levels": Option("--levels 1x2@2,3x4@6 --cascade"),
             "--alphas": Option("--alphas 0.5 --cascade"), "--compute": Option("--compute auto"),
             "--threads": Option("--threads 1"), "--part": Option("--part 1/2"),
-            "--resume": Option("--resume"), "--cache-bytes": Option("--cache-bytes 1kB"), **COLUMNS,
+            "--resume": Option("--resume"), "--cache-bytes": Option("--cache-bytes 1kB"),
+            "--prefix": Option("--prefix 'please '"), **COLUMNS,
             "--json": Option("--json"), "OTHER": Option("other.json"),
             "--svg": Option("--svg out.svg", files=lambda files: "out.svg" in files),
             "--png": Option("--png out.png", files=lambda files: "out.png" in files), **MESSAGES},
@@ -137,6 +138,8 @@ TABLES = {
             ("-v, --threads", f"{MEASURE} -v --threads 7", lambda r: " s on 7 threads" in r.err),
             ("-v, --cache-bytes", f"{MEASURE} -v --cache-bytes 1kB",
              lambda r: "--cache-bytes: the longest example alone needs" in r.err),
+            ("--metric, --json", "tokens.sti --data tagged.conll --metric loss --json -o out.importance",
+             lambda r: '"metric": "loss"' in r.out),
             ("-v, --resume", f"{MEASURE} -v --resume",
              lambda r: ".resume: not there, so the work begins" in r.err),
             ("--compute, -o", "model.sti --data dev.tsv -o out.json --compute int8", has_int8)],

@@ -65,8 +65,8 @@ load helpers
     sti-importance model.sti -o x.importance
   refused 2 "sti-importance: -o FILE is required; see sti-importance --help" \
     sti-importance model.sti --data few.tsv
-  refused 2 "sti-importance: --metric: f1 not in {accuracy,loss,kl,cosine,spearman}; see sti-importance --help" \
-    sti-importance model.sti --data few.tsv -o x.importance --metric f1
+  refused 2 "sti-importance: --metric: luck not in {accuracy,loss,kl,cosine,spearman,f1}; see sti-importance --help" \
+    sti-importance model.sti --data few.tsv -o x.importance --metric luck
   [ ! -e x.importance ]
 }
 
