@@ -82,6 +82,18 @@ TEST(AnsweredRow, OfACascadeItIsThatOfAllLevelsTogether) {
   EXPECT_FALSE(RowOf(answer).cascade->for_want_of_time);
 }
 
+TEST(AnsweredRow, OfATextInWindowsItIsThatOfAllTogether) {
+  Answer answer = MakeAnswer(400);
+  answer.run.latency_us = 300;
+  answer.windows.emplace();
+  answer.windows->windows = 3;
+  answer.windows->run_us = 500;
+  answer.windows->bound_us = 300;
+  const AnsweredRow row = RowOf(answer);
+  EXPECT_EQ(row.over_bound, 2) << "800 us of all windows, whose bound is 400";
+  EXPECT_EQ(row.windows, 3U);
+}
+
 // Two levels of an ensemble that agree on label 0, which the last of them alone does not give.
 TEST(AnsweredRow, OfAnEnsembleItIsTheLabelThatItGives) {
   Answer answer = MakeAnswer(400);

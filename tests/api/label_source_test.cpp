@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <memory>
+#include <string>
 
 #include "api/evaluate.h"
 #include "base/remedy.h"
@@ -337,6 +339,38 @@ TEST_F(LabelSourceTest, ExamplesAreEmbeddedAtThePlannedBitsHoweverLateReadsAre) 
   const auto answer = Asked(**late, "the movie");
   ASSERT_TRUE(Succeeded(answer));
   EXPECT_FALSE(answer->run.degraded.empty()) << "a text is degraded";
+}
+
+// Windows are for texts that are answered: an example is cut, as it is without windows.
+TEST_F(LabelSourceTest, ExamplesAreCutWhereTextsAreReadInWindows) {
+  std::string content = kExamples;
+  content += "b c";
+  for (int i = 0; i < 200; ++i) content += " good a b";
+  content += "\tletters\n";
+  auto plain = Open();
+  ASSERT_TRUE(Succeeded(plain));
+  SessionOptions options;
+  options.windows = WindowSizes{8, 4};
+  auto windowed = Open(options);
+  ASSERT_TRUE(Succeeded(windowed));
+  const auto expected = VectorsBy(**plain, content.c_str());
+  EXPECT_EQ(VectorsBy(**windowed, content.c_str())->vectors, expected->vectors);
+}
+
+TEST_F(LabelSourceTest, AColdStartEndsWithTheFirstExample) {
+  auto file = ContainerFile::Open(path_);
+  ASSERT_TRUE(Succeeded(file));
+  Plan plan = *MakeWholePlan(file->index(), {});
+  plan.cold = true;
+  SessionOptions options;
+  options.started = Clock::now() - std::chrono::hours(1);
+  auto session = Session::Open(std::move(*file), std::move(plan), options);
+  ASSERT_TRUE(Succeeded(session));
+  ASSERT_TRUE(Succeeded((*session)->AnswerBy(VectorsBy(**session))));
+  const auto answer = Asked(**session, "the movie");
+  ASSERT_TRUE(Succeeded(answer));
+  EXPECT_FALSE(answer->cold);
+  EXPECT_LT(answer->latency_us, 1800e6) << "it does not count from the start";
 }
 
 TEST_F(LabelSourceTest, KeptVectorsStandForTheirExamplesAlone) {

@@ -2,6 +2,9 @@
 // threads share queues, cores and flash without a race (make tsan).
 #include "api/served_models.h"
 
+#include <chrono>
+#include <future>
+
 #include "api/shard_memory.h"
 #include "base/remedy.h"
 #include "io/container_file.h"
@@ -200,6 +203,20 @@ TEST_F(ServedModelsTest, AnInputOfItsOwnErrorIsToldInItsTurn) {
   EXPECT_EQ(told[2].error, "too long");
   EXPECT_EQ(told[3].turn, 4U);
   EXPECT_TRUE(Succeeded(served->failure(0)));
+}
+
+// Nobody waits for the next input of a model to hear that its plan was taken.
+TEST_F(ServedModelsTest, APlanIsTakenByAModelThatWaits) {
+  const auto served = Serve(BothModels(), Options());
+  EXPECT_TRUE(served->Give(1, "a"));
+  listener_.Await(1, 1);
+  std::promise<bool> taken;
+  served->GivePlan(1, WholePlanOf(ModelOf(1).file),
+                   [&](const Status& status) { taken.set_value(status.ok()); });
+  auto heard = taken.get_future();
+  ASSERT_EQ(heard.wait_for(std::chrono::minutes(2)), std::future_status::ready);
+  EXPECT_TRUE(heard.get());
+  served->Finish();
 }
 
 TEST_F(ServedModelsTest, AModelWhoseRunFailsLeavesTheOtherAnswering) {

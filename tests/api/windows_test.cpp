@@ -102,6 +102,8 @@ class WindowsOfTexts : public ::testing::Test {
     EXPECT_TRUE(Succeeded(pipeline));
     const ModelInfo info = File().index().info;
     const auto windows = *SplitIntoWindows(text, sizes);
+    // All windows have what is in front of the first: a control token, or a pair's first text too.
+    const uint32_t head = windows.front().begin;
     std::vector<std::vector<float>> rows(text.ids.size());
     std::vector<double> distances(text.ids.size(), 1e9);
     for (const TextWindow& window : windows) {
@@ -119,10 +121,10 @@ class WindowsOfTexts : public ::testing::Test {
         const auto* from = output.values.data() + row * width;
         rows[token].assign(from, from + width);
       };
-      if (window.begin == 1) take(0, 0, 0);
+      for (uint32_t t = 0; window.begin == head && t < head; ++t) take(t, t, 0);
       if (window.end + 1 == text.ids.size()) take(window.end, encoding.ids.size() - 1, 0);
       for (uint32_t t = window.begin; t < window.end; ++t)
-        take(t, 1 + t - window.begin, std::abs(t + 0.5 - (window.begin + window.end) / 2.0));
+        take(t, head + t - window.begin, std::abs(t + 0.5 - (window.begin + window.end) / 2.0));
     }
     return rows;
   }
@@ -233,6 +235,22 @@ TEST_F(WindowsOfTexts, EmbeddingsPoolEachTokenOnce) {
   }
 }
 
+TEST_F(WindowsOfTexts, AnEmbeddedPairPoolsItsFirstTextOnce) {
+  MakeModel("roberta-tiny", "mean");
+  for (const WindowSizes sizes : {WindowSizes{10, 3}, WindowSizes{12, 4}}) {
+    const auto session = Open(sizes);
+    const auto pair = session->Encode("a b", kLong);
+    ASSERT_TRUE(Succeeded(pair));
+    const Answer answer = Ask(*session, *pair);
+    EXPECT_GT(answer.window_count(), 2U);
+    const auto& values = std::get<Embedding>(answer.content).values;
+    const std::vector<double> expected = PoolOfTokens(*pair, sizes);
+    ASSERT_EQ(values.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(double{values[i]}, expected[i], 1e-5) << i;
+  }
+}
+
 TEST_F(WindowsOfTexts, ATokenHasTheLabelsOfTheWindowInWhoseMiddleItIsNearest) {
   for (const std::string model : {"spans-bert", "spans-roberta"}) {
     std::filesystem::remove(path_);
@@ -246,6 +264,7 @@ TEST_F(WindowsOfTexts, ATokenHasTheLabelsOfTheWindowInWhoseMiddleItIsNearest) {
       for (const std::vector<float>& row : RowsOfTokens(*text, sizes, false))
         expected.insert(expected.end(), row.begin(), row.end());
       EXPECT_EQ(answer.run.values, expected) << model;
+      EXPECT_EQ(Ask(*session, *text).run.values, expected) << "nothing is left of a text before";
       // Spans are made of all tokens, wherever windows end.
       const auto& spans = std::get<TextSpans>(answer.content).spans;
       for (size_t i = 1; i < spans.size(); ++i)
@@ -301,8 +320,45 @@ TEST_F(WindowsOfTexts, EachWindowHasTheTarget) {
     }
     EXPECT_EQ(answer.bytes_read(), bytes);
     EXPECT_DOUBLE_EQ(report.run_us, run_us);
+    EXPECT_LE(run_us + answer.run.latency_us, answer.latency_us) << "a run begins with its window";
     EXPECT_EQ(answer.turn, 1U) << "a text is one input, whatever its windows";
   }
+}
+
+// A target between the time of the slowest window and that of the text, which a busy machine may
+// take some attempts to show.
+TEST_F(WindowsOfTexts, ATextIsInTimeIfItsWindowsAre) {
+  MakeModel("distilbert-tiny");
+  bool is_seen = false;
+  for (int attempt = 0; attempt < 500 && !is_seen; ++attempt) {
+    Plan plan = Whole();
+    const auto untimed = Ask(*Open(WindowSizes{5, 1}), kLong);
+    plan.target_us = std::sqrt(untimed.windows->slowest_us * untimed.latency_us);
+    auto session = TryOpen(WindowSizes{5, 1}, plan);
+    ASSERT_TRUE(Succeeded(session));
+    const Answer answer = Ask(**session, kLong);
+    EXPECT_EQ(answer.late(), answer.windows->late > 0);
+    is_seen = answer.windows->late == 0 && answer.latency_us > *plan.target_us;
+  }
+  EXPECT_TRUE(is_seen);
+}
+
+TEST_F(WindowsOfTexts, ShardsOfEachWindowAreDegraded) {
+  MakeModel("distilbert-tiny");
+  Plan plan = Whole();
+  plan.target_us = 1;
+  plan.times.emplace().layer_io_us.assign(plan.layers.size(), 0);
+  SessionOptions options;
+  options.windows = WindowSizes{8, 4};
+  options.keeps_window_runs = true;
+  options.late = Late::kDegrade;
+  auto session = Session::Open(File(), plan, options);
+  ASSERT_TRUE(Succeeded(session));
+  const Answer answer = Ask(**session, kLong);
+  size_t degraded = answer.run.degraded.size();
+  for (const WindowRun& window : answer.windows->before) degraded += window.run.degraded.size();
+  EXPECT_GT(degraded, answer.run.degraded.size());
+  EXPECT_EQ(answer.degraded().size(), degraded);
 }
 
 TEST_F(WindowsOfTexts, DegradedShardsAndFallbacksAreThoseOfAllWindows) {
