@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <future>
+#include <thread>
 
 #include "api/shard_memory.h"
 #include "base/remedy.h"
@@ -210,11 +211,13 @@ TEST_F(ServedModelsTest, APlanIsTakenByAModelThatWaits) {
   const auto served = Serve(BothModels(), Options());
   EXPECT_TRUE(served->Give(1, "a"));
   listener_.Await(1, 1);
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(50));  // until it waits for more, most likely
   std::promise<bool> taken;
   served->GivePlan(1, WholePlanOf(ModelOf(1).file),
                    [&](const Status& status) { taken.set_value(status.ok()); });
   auto heard = taken.get_future();
-  ASSERT_EQ(heard.wait_for(std::chrono::minutes(2)), std::future_status::ready);
+  ASSERT_EQ(heard.wait_for(std::chrono::minutes(1)), std::future_status::ready);
   EXPECT_TRUE(heard.get());
   served->Finish();
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -359,6 +360,29 @@ TEST_F(WindowsOfTexts, ShardsOfEachWindowAreDegraded) {
   for (const WindowRun& window : answer.windows->before) degraded += window.run.degraded.size();
   EXPECT_GT(degraded, answer.run.degraded.size());
   EXPECT_EQ(answer.degraded().size(), degraded);
+}
+
+// A text that has waited for an hour is late in its first window alone: the next has a target of
+// its own, in time for which nothing has to be degraded.
+TEST_F(WindowsOfTexts, OnlyTheFirstWindowCountsFromTheText) {
+  MakeModel("distilbert-tiny");
+  Plan plan = Whole();
+  plan.target_us = 1800e6;
+  plan.times.emplace().layer_io_us.assign(plan.layers.size(), 0);
+  SessionOptions options;
+  options.windows = WindowSizes{8, 4};
+  options.keeps_window_runs = true;
+  options.late = Late::kDegrade;
+  auto session = Session::Open(File(), plan, options);
+  ASSERT_TRUE(Succeeded(session));
+  Answer answer;
+  const auto text = (*session)->Encode(kLong);
+  ASSERT_TRUE(Succeeded((*session)->Ask(*text, Clock::now() - std::chrono::hours(1), &answer)));
+  EXPECT_EQ(answer.windows->late, 1U);
+  ASSERT_GT(answer.windows->before.size(), 1U);
+  EXPECT_FALSE(answer.windows->before[0].run.degraded.empty());
+  EXPECT_TRUE(answer.windows->before[1].run.degraded.empty());
+  EXPECT_TRUE(answer.run.degraded.empty());
 }
 
 TEST_F(WindowsOfTexts, DegradedShardsAndFallbacksAreThoseOfAllWindows) {
