@@ -50,6 +50,9 @@ text="the movie was very good, not bad!"
   [ "$(cat error)" = "sti-run: 'no' is not a token id" ]
   [ "$(stat -c %s rows)" = 24 ]
   [ "$(od -An -tf4 -j8 -N8 rows | tr -s ' ')" = " nan nan" ]
+  sti-run -q embed.sti --ids --format npy --dimensions 2 <lines >rows.npy 2>error && false
+  grep -qa "'shape': (3, 2)" rows.npy
+  tail -c +129 rows.npy | cmp - rows
 }
 
 @test "no line gives an NPY file of no rows" {

@@ -82,6 +82,11 @@ answer() { sti-run -q model.sti --plan model.plan "$@"; }
   holds "$(cat trace.json)" '[.traceEvents[].args.window] | unique == [null, 1, 2, 3]'
   works answer --window 32 --trace trace.json "$alarm"
   holds "$(cat trace.json)" '[.traceEvents[].args.window] | unique == [null]'
+  # A short text behind a long one is of no window.
+  works answer --window 32 --trace both.json "$(long)" "$alarm"
+  holds "$(cat both.json)" '[.traceEvents[] | select(.args.window == null and .ph == "X")] | length > 0'
+  holds "$(jq -s '[(.[0].traceEvents | map(select(.args.window == null)) | length),
+    (.[1].traceEvents | map(select(.args.window == null)) | length)]' trace.json both.json)" '.[1] >= .[0]'
 }
 
 @test "several models read in windows, and turns go on from text to text" {
