@@ -195,3 +195,14 @@ END
   run -3 --separate-stderr sti-run -q --model m=unit.sti <<<$'m\tthe movie'
   same "$output" $'m\t! input: '"$why"
 }
+
+@test "--memory counts the vectors of all labels" {
+  # As many rows, of as many labels or of two: 40,000 names take 6 to 7 MB, and their vectors 7.7.
+  for labels in 40000 2; do
+    awk -v labels=$labels 'BEGIN { print "text\tlabel"
+      for (i = 0; i < 40000; ++i) print "a\tl" 10000 + i % labels }' >$labels.tsv
+    near $labels.tsv --memory 1MB x 2>&1 |
+      sed -n 's/.* less than the \([0-9.]*\) MB needed before the first shard.*/\1/p' >$labels.needed
+  done
+  holds "[$(<40000.needed), $(<2.needed)]" '.[0] - .[1] > 10'
+}

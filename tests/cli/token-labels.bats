@@ -153,4 +153,11 @@ END
   works sti-run -q --json --model t=tokens.sti --model m=model.sti <lines
   holds "$(jq -sc . <<<"$output")" '(map(select(.model == "t"))[0] | has("spans")) and
     (map(select(.model == "m"))[0] | has("label"))'
+  # A prefix is for those that can have one.
+  works sti-run -q --json --model t=tokens.sti --model m=model.sti --prefix "please " <lines
+  holds "$(jq -sc . <<<"$output")" 'map(select(.model == "t"))[0].spans[0].begin == 0'
+  same "$(jq -c 'select(.model == "t").spans' <<<"$output")" \
+    "$(sti-run -q --json tokens.sti "Anna van der Beek" | jq -c .spans)"
+  same "$(jq -c 'select(.model == "m") | .tokens' <<<"$output")" \
+    "$(sti-run -q --json model.sti "please set an alarm" | jq -c .tokens)"
 }

@@ -77,6 +77,16 @@ answer() { sti-run -q model.sti --plan model.plan "$@"; }
   holds "${lines[2]}" '.windows == 1'
 }
 
+@test "--memory counts what a long text takes" {
+  # In front of the first shard: as much as the process and the model have, and tokens and windows.
+  needed() {
+    sti-run -q model.sti --plan model.plan --memory 1MB "$@" "$alarm" 2>&1 |
+      sed -n 's/.* less than the \([0-9.]*\) MB needed before the first shard.*/\1/p'
+  }
+  holds "[$(needed), $(needed --window 16), $(needed --window 16 --stride 1)]" \
+    '(.[1] - .[0] > 3) and (.[2] - .[1] > 2)'
+}
+
 @test "--trace has the lanes of each window" {
   works answer --window 32 --trace trace.json "$(long)"
   holds "$(cat trace.json)" '[.traceEvents[].args.window] | unique == [null, 1, 2, 3]'
