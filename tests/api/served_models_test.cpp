@@ -208,7 +208,10 @@ TEST_F(ServedModelsTest, AnInputOfItsOwnErrorIsToldInItsTurn) {
 
 // Nobody waits for the next input of a model to hear that its plan was taken.
 TEST_F(ServedModelsTest, APlanIsTakenByAModelThatWaits) {
-  const auto served = Serve(BothModels(), Options());
+  ServingOptions options = Options();
+  options.turn_gap_us = 3600e6;  // a pause wakes it too
+  options.idle_us = 3600e6;
+  const auto served = Serve(BothModels(), std::move(options));
   EXPECT_TRUE(served->Give(1, "a"));
   listener_.Await(1, 1);
   std::this_thread::sleep_for(

@@ -82,6 +82,13 @@ class Vectors(unittest.TestCase):
     def setUp(self):
         self.model = self.enterContext(sti.SentenceTransformer("sentences.sti", threads=1, prompts=PROMPTS))
 
+    def test_are_of_unit_length_once_they_are_cut(self):
+        whole = self.model.encode(TEXTS)
+        cut = self.model.encode(TEXTS, truncate_dim=5, normalize_embeddings=True)
+        self.assertEqual(cut.shape, (len(TEXTS), 5))
+        lengths = numpy.linalg.norm(whole[:, :5], axis=1, keepdims=True)
+        numpy.testing.assert_allclose(cut, whole[:, :5] / lengths, rtol=1e-5)
+
     def test_are_those_of_the_model(self):
         with sti.Host(threads=1) as host, host.open("sentences.sti") as model:
             expected = numpy.asarray(model.embed(TEXTS))
