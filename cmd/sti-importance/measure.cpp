@@ -50,9 +50,10 @@ void WarnOfOneLabel(const Tool& tool, const std::string& data, std::span<const E
 Status PutPrefix(const ImportanceToolOptions& options, const ModelInfo& info,
                  std::vector<Example>* examples) {
   if (options.prefix.empty()) return {};
-  if (info.labels_tokens())
+  if (info.labels_tokens()) {
     return UsageError("--prefix is for models that label texts or embed texts; " + options.model +
                       " labels tokens");
+  }
   for (Example& example : *examples) {
     example.text.insert(0, options.prefix);
     if (info.embeds() && example.pair) example.pair->insert(0, options.prefix);
