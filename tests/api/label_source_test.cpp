@@ -226,6 +226,14 @@ TEST_F(LabelSourceTest, ASessionOpensWithVectorsAndCountsTheirMemory) {
   ASSERT_TRUE(Succeeded(expected));
   ASSERT_TRUE(Succeeded(answer));
   EXPECT_EQ(answer->labels().scores, expected->labels().scores);
+  // They are in what a bound has to hold.
+  SessionOptions bounded;
+  bounded.own_bytes = 1;
+  const auto refused = Open(bounded);
+  bounded.label_vectors = vectors;
+  const auto with_vectors = Open(bounded);
+  ASSERT_FALSE(refused.ok() || with_vectors.ok());
+  EXPECT_EQ(*with_vectors.error().needed_bytes, *refused.error().needed_bytes + BytesOf(*vectors));
   EXPECT_TRUE(FailedWith(Open(With(vectors), WholeAt(3)), ErrorKind::kForeign,
                          "other layers, slices or bits"));
 }

@@ -147,6 +147,11 @@ TEST_F(TokenModel, RefusesWhatIsForOtherHeads) {
   auto session = OpenWhole(path_);
   ASSERT_TRUE(Succeeded(session));
   EXPECT_TRUE(FailedWith((*session)->SetPlan(cascade), ErrorKind::kUsage, "labels of texts"));
+  Plan turns = *plan;
+  turns.turns.resize(2);
+  for (PlanTurn& turn : turns.turns) turn.bits = plan->bits;
+  EXPECT_TRUE(FailedWith(OpenUnder(path_, turns), ErrorKind::kUsage, "labels of texts"));
+  EXPECT_TRUE(FailedWith((*session)->SetPlan(turns), ErrorKind::kUsage, "labels of texts"));
   EXPECT_TRUE(Succeeded(AnswerTo(**session, "Anna"))) << "the plan before is in force";
 }
 

@@ -85,6 +85,11 @@ answer() { sti-run -q model.sti --plan model.plan "$@"; }
   }
   holds "[$(needed), $(needed --window 16), $(needed --window 16 --stride 1)]" \
     '(.[1] - .[0] > 3) and (.[2] - .[1] > 2)'
+  several() {
+    sti-run -q --model a=model.sti --model b=model.sti --memory 1MB "$@" 2>&1 <<<$'a\tx' |
+      sed -n 's/.* less than the \([0-9.]*\) MB that the models and the process need.*/\1/p'
+  }
+  holds "[$(several), $(several --window 16)]" '.[1] - .[0] > 6'
 }
 
 @test "--trace has the lanes of each window" {
