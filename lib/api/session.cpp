@@ -428,7 +428,10 @@ Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
     STI_ASSIGN_OR_RETURN(staging_bytes, StagingBytes(status().file->index(), plan, memory));
   }
   Status set = pipeline_->SetPlan(std::move(plan), staging_bytes);
-  if (set.ok()) turn_ = 0;
+  if (!set.ok()) return set;
+  turn_ = 0;
+  // A plan that came after the start says nothing of it, and its target does not count from there.
+  if (!pipeline_->plan().cold) cold_start_.reset();
   return set;
 }
 

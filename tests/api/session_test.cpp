@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -161,6 +162,28 @@ TEST_F(SessionTest, TheFirstAnswerOfAColdPlanCountsFromTheStart) {
   EXPECT_FALSE(second.cold);
   EXPECT_EQ(second.deadline_met, true);
   EXPECT_EQ(second.run.values, first.run.values);
+}
+
+// A plan may be read again before the first text comes. Under --on-late degrade a text that seemed
+// late from the start on had the fewest bits.
+TEST_F(SessionTest, AnotherPlanBeforeTheFirstTextIsNoColdStart) {
+  Plan cold = WholeAt(2);
+  cold.cold = true;
+  Plan warm = WholeAt(6);
+  warm.target_us = 1800e6;
+  warm.times.emplace().layer_io_us.assign(warm.layers.size(), 0);
+  SessionOptions options;
+  options.started = Clock::now() - std::chrono::hours(1);
+  const auto session = Open(cold, options);
+  ASSERT_TRUE(Succeeded(session->SetPlan(warm)));
+  const Answer first = Ask(*session, "a b c");
+  EXPECT_FALSE(first.cold);
+  EXPECT_EQ(first.deadline_met, true) << "it does not count from the start";
+  EXPECT_LT(first.latency_us, 1800e6);
+
+  const auto again = Open(cold, options);
+  ASSERT_TRUE(Succeeded(again->SetPlan(cold)));
+  EXPECT_TRUE(Ask(*again, "a b c").cold) << "a cold plan in the place of another";
 }
 
 TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
