@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "types/cascade.h"
@@ -43,12 +44,26 @@ class Batcher {
   std::vector<ExampleBatch> batches_;
 };
 
-// Returns the truth of a text whose tokens a model labels, by reference its words alone.
-WordTruth TruthOf(const Tokenizer& tokenizer, const Example& example, const TagScheme& tags,
-                  bool by_reference, Encoding* encoding) {
-  if (!by_reference) return WordTruthOf(tags, *encoding, *example.tagged);
-  tokenizer.MarkContinuations(example.text, encoding);
-  return UntaggedWordsOf(*encoding);
+// Makes batches of texts whose tokens a model labels. By reference nothing is known of their words.
+std::vector<ExampleBatch> BatchWords(const Tokenizer& tokenizer, std::span<const Example> examples,
+                                     const TagScheme& tags, bool by_reference, uint32_t max_length,
+                                     uint32_t max_tokens) {
+  Batcher batcher(max_tokens);
+  const auto add_untagged = [&](std::string_view text) {
+    Encoding encoding = tokenizer.Encode(text, std::nullopt, max_length);
+    tokenizer.MarkContinuations(text, &encoding);
+    batcher.Add({encoding}).word_truths.push_back(UntaggedWordsOf(encoding));
+  };
+  for (const Example& example : examples) {
+    if (by_reference) {
+      add_untagged(example.text);
+      if (example.pair) add_untagged(*example.pair);
+    } else {
+      const Encoding encoding = tokenizer.Encode(example.text, std::nullopt, max_length);
+      batcher.Add({encoding}).word_truths.push_back(WordTruthOf(tags, encoding, *example.tagged));
+    }
+  }
+  return batcher.Take();
 }
 
 void AddTo(Digester& digester, const WordTruth& truth) {
@@ -69,14 +84,10 @@ std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
                                         uint32_t max_length, uint32_t max_tokens,
                                         const TagScheme* tags) {
   const MetricTraits& traits = TraitsOf(metric);
+  if (tags != nullptr)
+    return BatchWords(tokenizer, examples, *tags, traits.by_reference, max_length, max_tokens);
   Batcher batcher(max_tokens);
   for (const Example& example : examples) {
-    if (tags != nullptr) {
-      Encoding encoding = tokenizer.Encode(example.text, std::nullopt, max_length);
-      WordTruth truth = TruthOf(tokenizer, example, *tags, traits.by_reference, &encoding);
-      batcher.Add({encoding}).word_truths.push_back(std::move(truth));
-      continue;
-    }
     if (!traits.for_embeddings) {
       ExampleBatch& batch = batcher.Add({tokenizer.Encode(example.text, example.pair, max_length)});
       if (!traits.by_reference) batch.truths.back() = example.Truth();

@@ -43,8 +43,9 @@ struct ExampleBatch {
 /// tokens (Tokenizer::Encode), in batches of at most `max_tokens` tokens; an example that is longer
 /// is a batch of its own. Of models that embed each text is a sequence by itself: two examples of a
 /// pair by kCosine, one with a score by kSpearman, whose examples all have both. `tags` are those
-/// of a model that labels tokens, null of others; its examples are tagged. A metric by reference
-/// uses no truths, and so gets none: the digest of its examples must not depend on them.
+/// of a model that labels tokens, null of others; its examples are tagged, or by kKl texts, both of
+/// a pair by themselves. A metric by reference uses no truths, and so gets none: the digest of its
+/// examples must not depend on them.
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
                                         std::span<const Example> examples, Metric metric,
                                         uint32_t max_length, uint32_t max_tokens,

@@ -43,6 +43,10 @@ setup() {
   jq -Rc '{text: .}' lines >lines.jsonl
   sti-importance -q names.sti --data lines.jsonl --metric kl --submodels -o b.json
   cmp a.json b.json
+  # Both texts of a pair count, each by itself.
+  paste -d '\t' - - <lines | jq -Rc 'split("\t") | {text: .[0], pair: .[1]}' >pairs.jsonl
+  sti-importance -q names.sti --data pairs.jsonl --metric kl --submodels -o b.json
+  cmp a.json b.json
   holds "$(cat a.json)" '.submodels[-1].accuracy == 1 and .submodels[-1].loss == 0 and (has("losses") | not)'
 }
 
