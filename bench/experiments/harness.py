@@ -23,6 +23,11 @@ def made(name, *arguments):
     return json.loads(done.stdout)
 
 
+def listed(text):
+    """The parts of an option's value that have commas between them; none of no value."""
+    return [part for part in (text or "").split(",") if part]
+
+
 def percentile(values, share):
     """Returns the least value that so large a share of all does not exceed: the nearest rank, as the
     tools count percentiles."""

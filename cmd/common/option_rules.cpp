@@ -1,7 +1,9 @@
 #include "common/option_rules.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "base/log.h"
 #include "common/cli.h"
 
 namespace sti {
@@ -57,6 +59,16 @@ Status RequireOption(const CLI::App& app, OptionNames options, std::string_view 
     return UsageError(name + " goes with " + std::string(needed) + "; add it, or drop " + name);
   }
   return {};
+}
+
+Error NotForHead(std::string_view option, std::span<const HeadOutput> outputs,
+                 const std::string& model, HeadOutput own) {
+  std::vector<std::string> doings;
+  for (const HeadOutput output : outputs) doings.emplace_back(DoingOf(output));
+  std::string does = DoingOf(own);
+  does.insert(does.find(' '), "s");
+  return UsageError(std::string(option) + " is for models that " + EitherOf(doings) + "; " + model +
+                    " " + does);
 }
 
 void AddColumnOptions(CLI::App& app, ColumnChoice& columns) {

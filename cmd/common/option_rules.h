@@ -4,11 +4,13 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "text/dataset.h"
+#include "types/model_info.h"
 
 namespace CLI {
 class App;
@@ -39,6 +41,11 @@ Status RefuseOtherOptions(const CLI::App& app, std::string_view context, OptionN
 /// Returns kUsage if one of `options` was given without `needed`: "--pairs goes with --tokenize;
 /// add it, or drop --pairs".
 Status RequireOption(const CLI::App& app, OptionNames options, std::string_view needed);
+
+/// Returns kUsage that an option is for models whose heads give one of `outputs`, which this
+/// model's does not: "--top is for models that label texts; a.sti embeds texts".
+Error NotForHead(std::string_view option, std::span<const HeadOutput> outputs,
+                 const std::string& model, HeadOutput own);
 
 /// Adds --text-column, --pair-column and --label-column, which fill `columns` in. CheckColumnChoice
 /// tells whether they make sense together.

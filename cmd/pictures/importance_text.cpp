@@ -15,18 +15,15 @@ constexpr double kReliable = 0.5;
 // Hundreds of digits would say no more; no metric is as large.
 constexpr double kLarge = 1e9;
 
-// Whether scores are shares, which people read in percent.
-bool IsShare(Metric metric) { return metric == Metric::kAccuracy || metric == Metric::kF1; }
-
 std::string ErrorText(const Importance& importance, double error) {
-  if (!IsShare(importance.metric)) return Format("%.2g", error);
+  if (!TraitsOf(importance.metric).is_counted) return Format("%.2g", error);
   // Not doubles, whose hundredfold may be infinite.
   if (error > kLarge) return Format("%.2Lg points", error * 100.0L);
   return Format("%.2f points", error * 100);
 }
 
 std::string LessNoise(const Importance& importance) {
-  if (IsShare(importance.metric)) return "more examples, or --metric loss or kl";
+  if (TraitsOf(importance.metric).is_counted) return "more examples, or --metric loss or kl";
   if (importance.metric == Metric::kLoss) return "more examples, or --metric kl";
   if (importance.metric == Metric::kSpearman) return "more pairs, or --metric cosine";
   return "more examples";
@@ -36,7 +33,7 @@ std::string LessNoise(const Importance& importance) {
 
 std::string ScoreText(const Importance& importance, double score) {
   const bool large = std::abs(score) > kLarge;
-  if (IsShare(importance.metric))
+  if (TraitsOf(importance.metric).is_counted)
     return large ? Format("%Lg %%", score * 100.0L) : Format("%.2f %%", score * 100);
   if (!TraitsOf(importance.metric).is_loss) return Format(large ? "%g" : "%.4f", score);
   if (large) return Format("%g", -score);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "checkpoint.h"
 #include "common/files.h"
+#include "common/option_rules.h"
 #include "common/parse.h"
 #include "common/tool.h"
 #include "format/importance_file.h"
@@ -51,8 +52,8 @@ Status PutPrefix(const ImportanceToolOptions& options, const ModelInfo& info,
                  std::vector<Example>* examples) {
   if (options.prefix.empty()) return {};
   if (info.labels_tokens()) {
-    return UsageError("--prefix is for models that label texts or embed texts; " + options.model +
-                      " labels tokens");
+    constexpr HeadOutput kWholeTexts[] = {HeadOutput::kLabels, HeadOutput::kEmbedding};
+    return NotForHead("--prefix", kWholeTexts, options.model, info.head.output);
   }
   for (Example& example : *examples) {
     example.text.insert(0, options.prefix);

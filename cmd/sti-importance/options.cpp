@@ -142,7 +142,7 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 }
 
 Status CheckQuickOptions(const ImportanceToolOptions& options) {
-  if (options.metric == Metric::kAccuracy || options.metric == Metric::kF1) {
+  if (options.metric && TraitsOf(*options.metric).is_counted) {
     return UsageError(std::string("--quick cannot estimate ") + NameOf(*options.metric) +
                       "; take --metric loss or --metric kl");
   }

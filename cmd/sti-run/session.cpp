@@ -9,6 +9,7 @@
 #include "base/process_memory.h"
 #include "common/files.h"
 #include "common/lines.h"
+#include "common/option_rules.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
 #include "host.h"
@@ -71,16 +72,9 @@ Status CheckHead(const RunOptions& options, const ModelInfo& model) {
       {"--prefix", !options.prefix.empty(), kWholeTexts},
   };
   for (const HeadOption& option : all) {
-    if (!option.given ||
-        std::ranges::find(option.outputs, model.head.output) != option.outputs.end())
-      continue;
-    std::string doings;
-    for (const HeadOutput output : option.outputs)
-      doings += std::string(doings.empty() ? "" : " or ") + DoingOf(output);
-    std::string own = DoingOf(model.head.output);
-    own.insert(own.find(' '), "s");
-    return UsageError(std::string(option.name) + " is for models that " + doings + "; " +
-                      options.model + " " + own);
+    const HeadOutput own = model.head.output;
+    if (option.given && std::ranges::find(option.outputs, own) == option.outputs.end())
+      return NotForHead(option.name, option.outputs, options.model, own);
   }
   return {};
 }

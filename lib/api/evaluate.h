@@ -35,9 +35,8 @@ Digest DigestOfExamples(const Session& session, std::span<const Example> example
 
 /// Asks the session for each of `examples`, which are labelled; of a model that embeds for each
 /// text of a pair by itself, all of them with scores; of one that labels tokens for texts, all of
-/// them tagged. A row whose error is its own (OwnErrorOf) is
-/// counted as unanswered; any other error ends the evaluation. The peak of memory is that of the
-/// process, at the end.
+/// them tagged. A row whose error is its own (OwnErrorOf) is counted as unanswered; any other error
+/// ends the evaluation. The peak of memory is that of the process, at the end.
 Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examples,
                                 const EvaluationRun& run);
 

@@ -2,8 +2,10 @@
 // They go to whoever listens, and to nobody by default.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,6 +34,16 @@ using CancelCheck = std::function<bool()>;
 /// Returns "1 layer", "6 layers" or "0 layers" of a noun that takes an s for more than one.
 inline std::string Counted(uint64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+/// Returns texts as the alternatives that they are: "a", "a or b", "a, b or c".
+inline std::string EitherOf(std::span<const std::string> texts) {
+  std::string text;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) text += i + 1 < texts.size() ? ", " : " or ";
+    text += texts[i];
+  }
+  return text;
 }
 
 }  // namespace sti

@@ -168,7 +168,7 @@ Status ReadJob(const fb::ImportancePart& table, const std::string& name, ListRoo
     STI_ASSIGN_OR_RETURN(job->data, DigestFromBytes(data->data(), data->size(), name + ": data"));
   }
   const std::optional<Metric> metric = FindMetric(ViewOf(table.metric()));
-  if (!metric) return TableError(name, kMetricProblem);
+  if (!metric) return TableError(name, MetricProblem());
   job->metric = *metric;
   STI_RETURN_IF_ERROR(ReadShortText(table.kernel(), name, "kernel", &job->kernel));
   job->layers = table.layers();

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/log.h"
 #include "base/remedy.h"
 #include "base/result.h"
 #include "base/utf8.h"
@@ -25,14 +26,17 @@
 
 namespace sti {
 
-/// The problem of a file whose metric has no name that FindMetric knows.
-inline constexpr const char* kMetricProblem =
-    "metric is not accuracy, loss, kl, cosine, spearman or f1";
+/// Returns the problem of a file whose metric has no name that FindMetric knows.
+inline std::string MetricProblem() {
+  std::vector<std::string> names;
+  for (const MetricTraits& traits : kMetrics) names.emplace_back(traits.name);
+  return "metric is not " + EitherOf(names);
+}
 
 /// Reads the metric of an importance file by its name. DataError naming `name` for any other text.
 inline Status ReadMetric(std::string_view stored, const std::string& name, Metric* metric) {
   const std::optional<Metric> found = FindMetric(stored);
-  if (!found) return DataError(kMetricProblem).At(name).Fix(Remedy::kCorrectImportance);
+  if (!found) return DataError(MetricProblem()).At(name).Fix(Remedy::kCorrectImportance);
   *metric = *found;
   return {};
 }

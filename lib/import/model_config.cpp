@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/remedy.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_source.h"
@@ -36,13 +37,10 @@ constexpr NamedActivation kActivations[] = {{"gelu", Activation::kGelu},
 
 /// Returns the families as a message names them: model_type "bert", "distilbert" or "roberta".
 std::string SpelledTypes() {
-  const auto families = Families();
-  std::string types = "model_type ";
-  for (size_t i = 0; i < families.size(); ++i) {
-    if (i > 0) types += i + 1 < families.size() ? ", " : " or ";
-    types += "\"" + std::string(families[i]->model_type) + "\"";
-  }
-  return types;
+  std::vector<std::string> types;
+  for (const auto* family : Families())
+    types.push_back("\"" + std::string(family->model_type) + "\"");
+  return "model_type " + EitherOf(types);
 }
 
 std::string SupportedModels() {

@@ -9,11 +9,13 @@ void ChunkJudge::Begin(const ExampleBatch& chunk) {
   chunk_ = &chunk;
   reference_.clear();
   reference_labels_.clear();
+  reference_spans_.clear();
 }
 
 void ChunkJudge::AddReference(std::span<const float> values) {
   reference_.insert(reference_.end(), values.begin(), values.end());
-  if (tags_ || TraitsOf(metric_).for_embeddings) return;
+  if (tags_) return AddReferenceSpans();
+  if (TraitsOf(metric_).for_embeddings) return;
   for (size_t at = 0; at < values.size(); at += each_) {
     reference_labels_.push_back(LabelsOf(problem_, values.subspan(at, each_)));
   }
@@ -31,26 +33,24 @@ Result<Outcome> ChunkJudge::Of(uint32_t example, std::span<const float> values) 
   return TraitsOf(metric_).for_embeddings ? ByCosine(example, values) : ByLabels(example, values);
 }
 
-size_t ChunkJudge::ValuesOf(uint32_t example) const {
-  const uint32_t results = tags_ ? chunk_->TokensOf(example) : chunk_->sequences_each();
-  return size_t{results} * each_;
-}
-
-std::span<const float> ChunkJudge::Reference(uint32_t example) const {
-  const uint32_t first = tags_ ? chunk_->offsets[example] : example;
-  return std::span(reference_).subspan(size_t{first} * each_, ValuesOf(example));
+// Finds the spans of those examples whose reference is there by now.
+void ChunkJudge::AddReferenceSpans() {
+  for (auto e = static_cast<uint32_t>(reference_spans_.size()); e < chunk_->examples(); ++e) {
+    const ResultRange results = chunk_->ResultsOf(e);
+    if ((size_t{results.first} + results.count) * each_ > reference_.size()) return;
+    reference_spans_.push_back(SpansGiven(*tags_, chunk_->word_truths[e], {Reference(e), each_}));
+  }
 }
 
 Result<Outcome> ChunkJudge::ByWords(uint32_t example, std::span<const float> values) const {
   const WordTruth& truth = chunk_->word_truths[example];
   const TokenLogits logits{values, each_};
   const bool by_reference = needs_reference();
-  const TokenLogits reference{by_reference ? Reference(example) : values, each_};
   const std::vector<WordSpan> given = SpansGiven(*tags_, truth, logits);
-  const std::vector<WordSpan> wanted =
-      by_reference ? SpansGiven(*tags_, truth, reference) : truth.spans;
+  const std::vector<WordSpan>& wanted = by_reference ? reference_spans_[example] : truth.spans;
   const auto loss =
-      LossUnits(by_reference ? WordDivergence(truth, reference, logits) : WordLoss(truth, logits));
+      LossUnits(by_reference ? WordDivergence(truth, {Reference(example), each_}, logits)
+                             : WordLoss(truth, logits));
   if (!loss) return NoNumber();
   const auto both = static_cast<uint32_t>(given.size() + wanted.size());
   return Outcome{given == wanted, *loss, {}, {CountCommon(given, wanted), both}};

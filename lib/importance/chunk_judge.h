@@ -41,20 +41,18 @@ class ChunkJudge {
   void Begin(const ExampleBatch& chunk);
   void AddReference(std::span<const float> values);
 
-  /// Returns how many values an example of the chunk has.
-  [[nodiscard]] size_t ValuesOf(uint32_t example) const;
-
-  /// Judges an example of the chunk by its `values` [ExampleBatch::sequences_each, values], of a
-  /// model that labels tokens [tokens, values]. Returns
-  /// a DataError if one of them is not finite, or its loss not a number: such values say nothing.
+  /// Judges an example of the chunk by its `values` [ExampleBatch::ResultsOf, values]. Returns a
+  /// DataError if one of them is not finite, or its loss not a number: such values say nothing.
   [[nodiscard]] Result<Outcome> Of(uint32_t example, std::span<const float> values) const;
 
  private:
+  void AddReferenceSpans();
   [[nodiscard]] Result<Outcome> ByLabels(uint32_t example, std::span<const float> logits) const;
   [[nodiscard]] Result<Outcome> ByWords(uint32_t example, std::span<const float> logits) const;
   [[nodiscard]] Result<Outcome> ByCosine(uint32_t example, std::span<const float> values) const;
-  /// Returns the reference of an example; there is one result for a sequence, or for a token.
-  [[nodiscard]] std::span<const float> Reference(uint32_t example) const;
+  [[nodiscard]] std::span<const float> Reference(uint32_t example) const {
+    return chunk_->ResultsOf(example).Of(std::span(reference_), each_);
+  }
   [[nodiscard]] Error NoNumber() const;
 
   Metric metric_;
@@ -65,6 +63,7 @@ class ChunkJudge {
   const ExampleBatch* chunk_ = nullptr;
   std::vector<float> reference_;                         // [results, values]
   std::vector<std::vector<uint32_t>> reference_labels_;  // [sequences], of labels
+  std::vector<std::vector<WordSpan>> reference_spans_;   // [examples], of token labels
 };
 
 }  // namespace sti

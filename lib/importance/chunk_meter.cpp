@@ -168,7 +168,7 @@ Status ChunkMeter::JudgeRange(const SequenceRange& range, const float* values,
                               FunctionRef<void(const Outcome&)> take) const {
   const uint32_t each = chunk_->sequences_each();
   for (uint32_t e = range.first / each; e < (range.first + range.count) / each; ++e) {
-    const size_t numbers = judge_.ValuesOf(e);
+    const size_t numbers = size_t{chunk_->ResultsOf(e).count} * runner_.head_values();
     STI_ASSIGN_OR_RETURN(const Outcome outcome, judge_.Of(e, {values, numbers}));
     take(outcome);
     values += numbers;

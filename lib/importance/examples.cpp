@@ -82,9 +82,9 @@ void AddTo(Digester& digester, const WordTruth& truth) {
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
                                         std::span<const Example> examples, Metric metric,
                                         uint32_t max_length, uint32_t max_tokens,
-                                        const TagScheme* tags) {
+                                        const std::optional<TagScheme>& tags) {
   const MetricTraits& traits = TraitsOf(metric);
-  if (tags != nullptr)
+  if (tags)
     return BatchWords(tokenizer, examples, *tags, traits.by_reference, max_length, max_tokens);
   Batcher batcher(max_tokens);
   for (const Example& example : examples) {

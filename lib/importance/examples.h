@@ -1,6 +1,7 @@
 // Examples in batches, as importance is measured on them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,6 +15,18 @@
 #include "types/importance.h"
 
 namespace sti {
+
+/// Some of the results that a head has for a batch (Batch::Results).
+struct ResultRange {
+  uint32_t first = 0;
+  uint32_t count = 0;
+
+  /// Returns their part of `values` [results, values_each].
+  template <typename T>
+  [[nodiscard]] std::span<T> Of(std::span<T> values, uint32_t values_each) const {
+    return values.subspan(size_t{first} * values_each, size_t{count} * values_each);
+  }
+};
 
 /// Tokenised examples, one behind the other without padding. Each is a sequence, or where it has a
 /// score two of them: the texts of a pair, which a model that embeds reads one by one.
@@ -32,6 +45,13 @@ struct ExampleBatch {
   [[nodiscard]] uint32_t examples() const {
     return static_cast<uint32_t>(truths.size()) / sequences_each();
   }
+  /// Returns the results of the head that are the example's with this number: one for each of its
+  /// sequences, or of a model that labels tokens for each of its tokens.
+  [[nodiscard]] ResultRange ResultsOf(uint32_t example) const {
+    const uint32_t each = sequences_each();
+    if (word_truths.empty()) return {each * example, each};
+    return {offsets[example], TokensOf(example)};
+  }
   /// Returns how many tokens the example with this number has.
   [[nodiscard]] uint32_t TokensOf(uint32_t example) const {
     const uint32_t each = sequences_each();
@@ -43,13 +63,13 @@ struct ExampleBatch {
 /// tokens (Tokenizer::Encode), in batches of at most `max_tokens` tokens; an example that is longer
 /// is a batch of its own. Of models that embed each text is a sequence by itself: two examples of a
 /// pair by kCosine, one with a score by kSpearman, whose examples all have both. `tags` are those
-/// of a model that labels tokens, null of others; its examples are tagged, or by kKl texts, both of
-/// a pair by themselves. A metric by reference uses no truths, and so gets none: the digest of its
-/// examples must not depend on them.
+/// of a model that labels tokens, nothing of others; its examples are tagged, or by kKl texts, both
+/// of a pair by themselves. A metric by reference uses no truths, and so gets none: the digest of
+/// its examples must not depend on them.
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
                                         std::span<const Example> examples, Metric metric,
                                         uint32_t max_length, uint32_t max_tokens,
-                                        const TagScheme* tags = nullptr);
+                                        const std::optional<TagScheme>& tags = std::nullopt);
 
 /// Returns the batch, of no pairs, without the tokens for which `kept` [tokens] is false; at least
 /// one of each sequence is kept.

@@ -14,8 +14,7 @@ Result<GradientMeter> GradientMeter::Open(ContainerFile file, const Tokenizer& t
   const ModelInfo& info = file.index().info;
   STI_ASSIGN_OR_RETURN(const std::optional<TagScheme> tags, TagsOf(info));
   auto batches = BatchExamples(tokenizer, examples, options.metric, info.max_length(),
-                               GradientRun::BatchTokens(info.shape, options.cache_bytes),
-                               tags ? &*tags : nullptr);
+                               GradientRun::BatchTokens(info.shape, options.cache_bytes), tags);
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
   STI_ASSIGN_OR_RETURN(std::unique_ptr<LayerRunner> runner,
                        LayerRunner::Create(std::move(model), ComputeType::kFp32, options.threads));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/remedy.h"
 #include "base/samples.h"
 #include "model/row_store.h"
@@ -37,16 +38,13 @@ Status CheckTags(std::span<const Example> examples) {
   return DataError("all words are outside of spans, of which nothing can be found; add others");
 }
 
-// Returns the metrics that are for a head, as "accuracy, loss or kl".
-std::string MetricsFor(HeadOutput output) {
+// Returns the names of the metrics that are for a head.
+std::vector<std::string> MetricsFor(HeadOutput output) {
   std::vector<std::string> names;
   for (size_t i = 0; i < std::size(kMetrics); ++i) {
     if (IsFor(static_cast<Metric>(i), output)) names.emplace_back(kMetrics[i].name);
   }
-  std::string text = names.front();
-  for (size_t i = 1; i < names.size(); ++i)
-    text += (i + 1 == names.size() ? " or " : ", ") + names[i];
-  return text;
+  return names;
 }
 
 }  // namespace
@@ -61,7 +59,7 @@ Status CheckMetric(const ContainerFile& file, Metric metric) {
   const HeadOutput output = file.index().info.head.output;
   if (IsFor(metric, output)) return {};
   return UsageError("the metric " + std::string(NameOf(metric)) + " is not for models that " +
-                    DoingOf(output) + ", as this one does; take " + MetricsFor(output))
+                    DoingOf(output) + ", as this one does; take " + EitherOf(MetricsFor(output)))
       .At(file.name());
 }
 

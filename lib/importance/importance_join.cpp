@@ -156,8 +156,8 @@ void FillShards(const ImportancePart& sum, const CellScores& scores, Importance*
   const size_t stride = sum.job.raised_bits.size();
   const size_t shards = size_t{sum.job.layers} * sum.job.width;
   // Other scores and losses say the same.
-  const bool losses = importance->metric == Metric::kAccuracy ||
-                      importance->metric == Metric::kLoss || importance->metric == Metric::kF1;
+  const bool losses =
+      TraitsOf(importance->metric).is_counted || importance->metric == Metric::kLoss;
   for (size_t shard = 0; shard < shards; ++shard) {
     const Tally* raised = &sum.tallies[1 + shard * stride];
     const Tally& most = raised[stride - 1];  // scores are of the most bits, which come last

@@ -190,7 +190,7 @@ Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer
   const ContainerIndex& index = file.index();
   STI_ASSIGN_OR_RETURN(const std::optional<TagScheme> tags, TagsOf(index.info));
   const auto chunks = BatchExamples(tokenizer, examples, options.metric, index.info.max_length(),
-                                    kChunkTokens, tags ? &*tags : nullptr);
+                                    kChunkTokens, tags);
   const bool all = options.submodels || options.gains;
   const std::vector<uint32_t> bits =
       all ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};

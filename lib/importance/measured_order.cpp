@@ -61,10 +61,8 @@ class OrderMeter {
     for (uint32_t s = 0; s < batch.batch().sequences(); ++s) {
       if (output_ == HeadOutput::kTokenLabels) {
         words_.push_back(KnownWords(batch.word_truths[s], LogitsOf(batch, s, values)));
-        const size_t first = size_t{batch.offsets[s]} * values_each_;
-        const size_t end = size_t{batch.offsets[s + 1]} * values_each_;
         WordLossGradient(words_.back(), LogitsOf(batch, s, values),
-                         std::span(gradient).subspan(first, end - first));
+                         batch.ResultsOf(s).Of(std::span(gradient), values_each_));
         continue;
       }
       const std::span<const float> row = Row(values, s);
@@ -180,10 +178,7 @@ class OrderMeter {
 
   [[nodiscard]] TokenLogits LogitsOf(const ExampleBatch& batch, uint32_t s,
                                      const std::vector<float>& values) const {
-    const size_t first = batch.offsets[s];
-    const size_t end = batch.offsets[s + 1];
-    return {std::span(values).subspan(first * values_each_, (end - first) * values_each_),
-            values_each_};
+    return {batch.ResultsOf(s).Of(std::span(values), values_each_), values_each_};
   }
 
   /// Returns the truth of words, or where nothing is known of them the labels that they are given.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "importance/gradient_meter.h"
@@ -62,34 +61,24 @@ class QuickMeter {
     for (uint32_t e = 0; e < batch.examples(); ++e) {
       losses_.push_back(LossAndGradient(batch, e));
       curvatures_.push_back(CurvatureOf(batch, e));
-      const auto [first, end] = ResultsOf(batch, e);
-      const auto own = std::span(values_).subspan(first * values_each_);
-      if (!AllFinite(own.first((end - first) * values_each_)))
+      if (!AllFinite(batch.ResultsOf(e).Of(std::span(values_), values_each_)))
         losses_.back() = std::numeric_limits<double>::quiet_NaN();
       STI_RETURN_IF_ERROR(AddTo(losses_.back(), losses_.back(), part_.tallies.data()));
     }
     return {};
   }
 
-  // Returns the results of the head that are of an example, from the first to before the last.
-  [[nodiscard]] std::pair<size_t, size_t> ResultsOf(const ExampleBatch& batch, uint32_t e) const {
-    if (of_tokens_) return {batch.offsets[e], batch.offsets[e + 1]};
-    return {size_t{e} * batch.sequences_each(), size_t{e + 1} * batch.sequences_each()};
-  }
-
   // Does what LossAndGradient does for a model that labels tokens.
   double WordLossAndGradient(const ExampleBatch& batch, uint32_t e) {
-    const auto [first, end] = ResultsOf(batch, e);
-    const size_t at = first * values_each_;
-    const size_t count = (end - first) * values_each_;
-    const std::span<float> gradient = std::span(gradient_).subspan(at, count);
-    const TokenLogits logits{std::span(values_).subspan(at, count), values_each_};
+    const ResultRange results = batch.ResultsOf(e);
+    const std::span<float> gradient = results.Of(std::span(gradient_), values_each_);
+    const TokenLogits logits{results.Of(std::span(values_), values_each_), values_each_};
     const WordTruth& truth = batch.word_truths[e];
     if (metric_ == Metric::kLoss) {
       WordLossGradient(truth, logits, gradient);
       return WordLoss(truth, logits);
     }
-    const TokenLogits reference{std::span(reference_).subspan(at, count), values_each_};
+    const TokenLogits reference{results.Of(std::span(reference_), values_each_), values_each_};
     WordDivergenceGradient(truth, reference, logits, gradient);
     return WordDivergence(truth, reference, logits);
   }
@@ -220,8 +209,7 @@ std::string_view QuickEstimateOf(Metric metric) {
 Result<Importance> EstimateImportance(ContainerFile file, const Tokenizer& tokenizer,
                                       std::span<const Example> examples,
                                       const ImportanceOptions& options) {
-  const bool counts = options.metric == Metric::kAccuracy || options.metric == Metric::kF1;
-  if (counts || options.submodels) {
+  if (TraitsOf(options.metric).is_counted || options.submodels) {
     return UsageError(
         "gradients estimate shards, and nothing that is counted, as accuracy and f1 are; take the "
         "metric loss or kl, no submodels");

@@ -32,11 +32,10 @@ namespace sti {
 std::string_view QuickEstimateOf(Metric metric);
 
 /// Makes what MeasureImportance makes, with estimated scores, losses, errors and gains; the
-/// baseline is exact. `options`: the metric is none that counts (accuracy, f1), in fp32, the whole
-/// of the work,
-/// without submodels; progress counts layers computed, forward and backward. Keeps activations of
-/// up to 64 MiB, or cache_bytes if that is less, or those of the longest example if they are more.
-/// The same result for any thread count.
+/// baseline is exact. `options`: the metric is none that is counted (accuracy, f1), in fp32, the
+/// whole of the work, without submodels; progress counts layers computed, forward and backward.
+/// Keeps activations of up to 64 MiB, or cache_bytes if that is less, or those of the longest
+/// example if they are more. The same result for any thread count.
 Result<Importance> EstimateImportance(ContainerFile file, const Tokenizer& tokenizer,
                                       std::span<const Example> examples,
                                       const ImportanceOptions& options);

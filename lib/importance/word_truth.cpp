@@ -20,9 +20,9 @@ void ForCountedWords(const WordTruth& truth, const Take& take) {
 // Returns the mean over the words that count of what `of` returns for each.
 template <typename Of>
 double MeanOverWords(const WordTruth& truth, const Of& of) {
-  double sum = 0;
-  ForCountedWords(truth, [&](size_t word, uint32_t row) { sum += of(word, row); });
-  return sum / std::max(1U, CountedWords(truth));
+  RunningMean mean;
+  ForCountedWords(truth, [&](size_t word, uint32_t row) { mean.Add(of(word, row)); });
+  return mean.mean();
 }
 
 // Writes the gradient of such a mean. `write` is called with a word, its row, and the place for the

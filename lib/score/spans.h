@@ -10,7 +10,6 @@
 
 #include "types/byte_range.h"
 #include "types/tag_scheme.h"
-#include "types/text_token.h"
 
 namespace sti {
 

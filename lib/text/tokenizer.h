@@ -14,7 +14,6 @@
 #include "text/vocabulary.h"
 #include "types/byte_range.h"
 #include "types/model_info.h"
-#include "types/text_token.h"
 
 namespace sti {
 

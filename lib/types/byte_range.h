@@ -24,4 +24,12 @@ constexpr ByteRange RangeOf(uint64_t begin, uint64_t end) {
           static_cast<uint32_t>(std::min(end, kMost))};
 }
 
+/// A token of a text by its place: in the input of a model, and in the bytes of the text. Control
+/// tokens are none. Plain data.
+struct TextToken {
+  uint32_t row = 0;  ///< its place in the input, and so of what a model gives for it
+  ByteRange bytes;
+  bool continues_word = false;  ///< it is of the word of the token in front of it
+};
+
 }  // namespace sti

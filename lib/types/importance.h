@@ -43,14 +43,15 @@ struct MetricTraits {
   bool for_labels = false;        ///< it is for models that label texts
   bool for_token_labels = false;  ///< it is for models that label tokens
   bool for_embeddings = false;    ///< it is for models that embed
-  bool is_loss = false;  ///< scores are losses, negated; else a quality that grows, and no loss
+  bool is_counted = false;  ///< scores are shares of what is right: in percent, without a slope
+  bool is_loss = false;     ///< scores are losses, negated; else a quality that grows, and no loss
   bool by_reference = false;  ///< against the full model's output, so that it needs no truths
   double least = 0;           ///< that SubmodelScore::accuracy can be; the most is 1
 };
 
 /// All metrics, by number.
 inline constexpr MetricTraits kMetrics[] = {
-    {.name = "accuracy", .quality = "an accuracy", .for_labels = true},
+    {.name = "accuracy", .quality = "an accuracy", .for_labels = true, .is_counted = true},
     {.name = "loss",
      .quality = "an accuracy",
      .for_labels = true,
@@ -68,7 +69,7 @@ inline constexpr MetricTraits kMetrics[] = {
      .by_reference = true,
      .least = -1},
     {.name = "spearman", .quality = "a Spearman correlation", .for_embeddings = true, .least = -1},
-    {.name = "f1", .quality = "an F1", .for_token_labels = true},
+    {.name = "f1", .quality = "an F1", .for_token_labels = true, .is_counted = true},
 };
 
 /// Returns whether a number is that of a metric.

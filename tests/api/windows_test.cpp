@@ -67,6 +67,20 @@ class WindowsOfTexts : public ::testing::Test {
     return std::move(*session);
   }
 
+  /// Opens a session whose windows are degraded where they are late.
+  [[nodiscard]] std::unique_ptr<Session> OpenDegrading(double target_us) const {
+    Plan plan = Whole();
+    plan.target_us = target_us;
+    plan.times.emplace().layer_io_us.assign(plan.layers.size(), 0);
+    SessionOptions options;
+    options.windows = WindowSizes{8, 4};
+    options.keeps_window_runs = true;
+    options.late = Late::kDegrade;
+    auto session = Session::Open(File(), plan, options);
+    EXPECT_TRUE(Succeeded(session));
+    return std::move(*session);
+  }
+
   static Answer Ask(Session& session, const Encoding& encoding) {
     Answer answer;
     EXPECT_TRUE(Succeeded(session.Ask(encoding, Clock::now(), &answer)));
@@ -346,16 +360,8 @@ TEST_F(WindowsOfTexts, ATextIsInTimeIfItsWindowsAre) {
 
 TEST_F(WindowsOfTexts, ShardsOfEachWindowAreDegraded) {
   MakeModel("distilbert-tiny");
-  Plan plan = Whole();
-  plan.target_us = 1;
-  plan.times.emplace().layer_io_us.assign(plan.layers.size(), 0);
-  SessionOptions options;
-  options.windows = WindowSizes{8, 4};
-  options.keeps_window_runs = true;
-  options.late = Late::kDegrade;
-  auto session = Session::Open(File(), plan, options);
-  ASSERT_TRUE(Succeeded(session));
-  const Answer answer = Ask(**session, kLong);
+  const auto session = OpenDegrading(1);
+  const Answer answer = Ask(*session, kLong);
   size_t degraded = answer.run.degraded.size();
   for (const WindowRun& window : answer.windows->before) degraded += window.run.degraded.size();
   EXPECT_GT(degraded, answer.run.degraded.size());
@@ -366,18 +372,10 @@ TEST_F(WindowsOfTexts, ShardsOfEachWindowAreDegraded) {
 // its own, in time for which nothing has to be degraded.
 TEST_F(WindowsOfTexts, OnlyTheFirstWindowCountsFromTheText) {
   MakeModel("distilbert-tiny");
-  Plan plan = Whole();
-  plan.target_us = 1800e6;
-  plan.times.emplace().layer_io_us.assign(plan.layers.size(), 0);
-  SessionOptions options;
-  options.windows = WindowSizes{8, 4};
-  options.keeps_window_runs = true;
-  options.late = Late::kDegrade;
-  auto session = Session::Open(File(), plan, options);
-  ASSERT_TRUE(Succeeded(session));
+  const auto session = OpenDegrading(1800e6);
   Answer answer;
-  const auto text = (*session)->Encode(kLong);
-  ASSERT_TRUE(Succeeded((*session)->Ask(*text, Clock::now() - std::chrono::hours(1), &answer)));
+  const auto text = session->Encode(kLong);
+  ASSERT_TRUE(Succeeded(session->Ask(*text, Clock::now() - std::chrono::hours(1), &answer)));
   EXPECT_EQ(answer.windows->late, 1U);
   ASSERT_GT(answer.windows->before.size(), 1U);
   EXPECT_FALSE(answer.windows->before[0].run.degraded.empty());

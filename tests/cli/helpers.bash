@@ -201,3 +201,16 @@ skip_if_sanitized() {
 
 # No temporary of an atomic write is left in this folder.
 no_leftovers() { same "$(find . -name '*.tmp*')" ""; }
+
+# Has sti-importance measure whole and in three parts, which join to the same bytes. Leaves the parts.
+measures_in_parts() { # MODEL OPTION...
+  sti-importance -q "$@" -o whole.importance
+  local part
+  for part in 1 2 3; do
+    sti-importance -q "$@" --part $part/3 -o $part.part
+  done
+  works sti-importance -q merge 3.part 1.part 2.part -o a.importance
+  cmp a.importance whole.importance
+  # A finished part is nothing to do.
+  works sti-importance -q "$@" --part 2/3 --resume -o 2.part
+}

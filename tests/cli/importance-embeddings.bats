@@ -78,20 +78,9 @@ cosine='def dot(a; b): [a, b] | transpose | map(.[0] * .[1]) | add;
 
 @test "parts and progress join to the same bytes" {
   for metric in cosine spearman; do
-    options="--data sts.tsv --metric $metric --gains --submodels"
-    # shellcheck disable=SC2086
-    sti-importance -q embed.sti $options -o whole.importance
-    for part in 1 2 3; do
-      # shellcheck disable=SC2086
-      sti-importance -q embed.sti $options --part $part/3 -o $part.part
-    done
-    works sti-importance -q merge 3.part 1.part 2.part -o a.importance
-    cmp a.importance whole.importance
+    measures_in_parts embed.sti --data sts.tsv --metric $metric --gains --submodels
     works sti-inspect 2.part
     like "$output" *"metric   $metric, with gains, with submodels"*
-    # A finished part is nothing to do.
-    # shellcheck disable=SC2086
-    works sti-importance -q embed.sti $options --part 2/3 --resume -o 2.part
   done
   sti-importance -q embed.sti --data texts.tsv --part 1/2 -o 1.part
   refused 3 "sti-importance: *of another metric (*" sti-importance -q merge 1.part 2.part -o a.importance

@@ -52,18 +52,7 @@ setup() {
 
 @test "parts and progress join to the same bytes" {
   for metric in f1 loss kl; do
-    options="--data tagged.conll --metric $metric --gains --submodels"
-    # shellcheck disable=SC2086
-    sti-importance -q names.sti $options -o whole.importance
-    for part in 1 2 3; do
-      # shellcheck disable=SC2086
-      sti-importance -q names.sti $options --part $part/3 -o $part.part
-    done
-    works sti-importance -q merge 3.part 1.part 2.part -o a.importance
-    cmp a.importance whole.importance
-    # A finished part is nothing to do.
-    # shellcheck disable=SC2086
-    works sti-importance -q names.sti $options --part 2/3 --resume -o 2.part
+    measures_in_parts names.sti --data tagged.conll --metric $metric --gains --submodels
   done
 }
 

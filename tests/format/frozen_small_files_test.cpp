@@ -163,23 +163,27 @@ TEST(FrozenSmallFiles, ImportanceOfTokenLabelsLoads) {
   EXPECT_FALSE(value->submodels.empty());
 }
 
-TEST(FrozenSmallFiles, PartOfAnImportanceOfTokenLabelsLoads) {
-  const std::string bytes = Frozen("v1.4/tokens.part");
-  const auto part = ParseImportancePart(AsBytes(bytes), "tokens.part");
-  ASSERT_TRUE(part.ok()) << part.error().Message();
+// Reads a frozen part, and expects that it would be written so again.
+Result<ImportancePart> FrozenPart(const std::string& name) {
+  const std::string bytes = Frozen(name);
+  auto part = ParseImportancePart(AsBytes(bytes), name);
+  if (!part.ok()) return part;
   const auto encoded = EncodeImportancePart(*part);
   EXPECT_EQ(std::string(encoded.begin(), encoded.end()), bytes);
+  return part;
+}
+
+TEST(FrozenSmallFiles, PartOfAnImportanceOfTokenLabelsLoads) {
+  const auto part = FrozenPart("v1.4/tokens.part");
+  ASSERT_TRUE(part.ok()) << part.error().Message();
   EXPECT_EQ(part->job.metric, Metric::kF1);
   EXPECT_TRUE(part->job.of_spans);
   EXPECT_GT(SumOf(part->tallies[0], SpanSum::kBoth), 0U);
 }
 
 TEST(FrozenSmallFiles, PartOfAnImportanceOfPairsLoads) {
-  const std::string bytes = Frozen("v1.3/sentences.part");
-  const auto part = ParseImportancePart(AsBytes(bytes), "sentences.part");
+  const auto part = FrozenPart("v1.3/sentences.part");
   ASSERT_TRUE(part.ok()) << part.error().Message();
-  const auto encoded = EncodeImportancePart(*part);
-  EXPECT_EQ(std::string(encoded.begin(), encoded.end()), bytes);
   EXPECT_EQ(part->job.metric, Metric::kSpearman);
   EXPECT_EQ(part->job.scores, (std::vector<double>{4.5, 0.5, 3.25, 0.5}));
   ASSERT_EQ(part->tallies.size(), 5U);

@@ -87,13 +87,25 @@ TEST(ImportancePartFile, ReadsTheCosinesOfPairs) {
   EXPECT_EQ(read->tallies, part.tallies);
 }
 
+// A way to spoil a part, and words of the refusal that follows.
+struct Spoiled {
+  void (*spoil)(ImportancePart&);
+  std::string words;
+};
+
+void ExpectRefused(const ImportancePart& sound, std::span<const Spoiled> cases) {
+  for (const Spoiled& one : cases) {
+    ImportancePart part = sound;
+    one.spoil(part);
+    EXPECT_TRUE(FailedWith(ParseImportancePart(EncodeImportancePart(part), "a.file"),
+                           ErrorKind::kDamaged, one.words));
+  }
+}
+
 TEST(ImportancePartFile, CosinesOfOtherCellsAndScoresOfOtherPairsAreRefused) {
   const std::string scores = "scores is not one for each pair of spearman";
   const std::string cosines = "cosines is not one for each example of each cell";
-  const struct {
-    void (*spoil)(ImportancePart&);
-    std::string words;
-  } cases[] = {
+  const Spoiled cases[] = {
       {[](ImportancePart& p) { p.job.scores.pop_back(); }, scores},
       {[](ImportancePart& p) { p.job.scores.clear(); }, scores},
       {[](ImportancePart& p) { p.job.metric = Metric::kCosine; }, scores},
@@ -105,12 +117,7 @@ TEST(ImportancePartFile, CosinesOfOtherCellsAndScoresOfOtherPairsAreRefused) {
       {[](ImportancePart& p) { ++p.tallies[2].cosines[1]; }, "cosines holds what is not -1 to 1"},
       {[](ImportancePart& p) { p.tallies[2].cosines[0] = INT32_MIN; }, "cosines holds what is not"},
   };
-  for (const auto& one : cases) {
-    ImportancePart part = PartOfPairs();
-    one.spoil(part);
-    EXPECT_TRUE(FailedWith(ParseImportancePart(EncodeImportancePart(part), "a.file"),
-                           ErrorKind::kDamaged, one.words));
-  }
+  ExpectRefused(PartOfPairs(), cases);
 }
 
 // A part of a model that labels tokens.
@@ -137,10 +144,7 @@ TEST(ImportancePartFile, ReadsTheSumsOfSpans) {
 
 TEST(ImportancePartFile, SumsOfSpansThatCannotBeAreRefused) {
   const std::string most = "a tally counts more spans than there can be";
-  const struct {
-    void (*spoil)(ImportancePart&);
-    std::string words;
-  } cases[] = {
+  const Spoiled cases[] = {
       {[](ImportancePart& p) { p.job.of_spans = false; }, "spans is missing"},
       {[](ImportancePart& p) { p.job.metric = Metric::kAccuracy; }, "spans is there, and the"},
       {[](ImportancePart& p) { p.job.metric = Metric::kCosine; }, "spans is there, and the"},
@@ -148,12 +152,7 @@ TEST(ImportancePartFile, SumsOfSpansThatCannotBeAreRefused) {
       {[](ImportancePart& p) { p.tallies[3].spans[0] = 100; }, most},
       {[](ImportancePart& p) { p.tallies[3].spans[8] = UINT64_MAX; }, most},
   };
-  for (const auto& one : cases) {
-    ImportancePart part = PartOfTokens(Metric::kF1);
-    one.spoil(part);
-    EXPECT_TRUE(FailedWith(ParseImportancePart(EncodeImportancePart(part), "a.file"),
-                           ErrorKind::kDamaged, one.words));
-  }
+  ExpectRefused(PartOfTokens(Metric::kF1), cases);
 }
 
 // Wherever it is hit. A changed magic makes it another file.

@@ -9,12 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "format/importance_file.h"
-#include "importance/importance_join.h"
 #include "importance/importance_world.h"
 #include "importance/loss_gradient.h"
-#include "importance/measured_order.h"
-#include "importance/quick_importance.h"
 #include "types/rank_correlation.h"
 
 namespace sti {
@@ -30,7 +26,7 @@ class EmbeddingImportance : public ImportanceWorld,
     all_ = examples_;
     ASSERT_TRUE(
         Succeeded(AddSentenceModules(path_ + ".model", {GetParam(), GetParam() != "max", 12})));
-    Shard({2, 3, 4, 5, 6, 32});
+    Shard(path_ + ".model", {2, 3, 4, 5, 6, 32});
     MakePairs(20);
   }
 
@@ -45,46 +41,13 @@ class EmbeddingImportance : public ImportanceWorld,
     }
   }
 
-  void Shard(const std::vector<uint32_t>& bits) {
-    const auto folder = ModelFolder::Open(path_ + ".model");
-    ASSERT_TRUE(Succeeded(folder));
-    ShardOptions options;
-    options.bits = bits;
-    ASSERT_TRUE(Succeeded(ShardModel(*folder, options, path_)));
-    auto file = ContainerFile::Open(path_);
-    ASSERT_TRUE(Succeeded(file));
-    auto loaded = LoadedModel::Load(std::move(file).value(), bits);
-    ASSERT_TRUE(Succeeded(loaded));
-    model_ = std::make_unique<LoadedModel>(std::move(loaded).value());
-    Compute(ComputeType::kFp32);
-  }
-
   const ModelInfo& info() { return model_->index().info; }
 
   // The embedding of a text, alone, from the first `width` slices of these layers.
   std::vector<float> Vector(const std::string& text, const std::vector<uint32_t>& layers,
                             uint32_t width, const ShardBits& bits) {
-    const Encoding e = tokenizer_.Encode(text, std::nullopt, info().max_length());
-    const uint32_t offsets[] = {0, static_cast<uint32_t>(e.ids.size())};
-    std::vector<float> hidden(e.ids.size() * info().shape.hidden);
-    EXPECT_TRUE(Succeeded(model_->Embed(*transformer_, {offsets}, e.ids, e.types, hidden.data())));
-    std::vector<uint32_t> slices(width);
-    std::iota(slices.begin(), slices.end(), 0U);
-    for (const uint32_t layer : layers) {
-      std::vector<ShardView> views;
-      for (const uint32_t slice : slices)
-        views.push_back(model_->View(layer, slice, bits(layer, slice)));
-      transformer_->RunLayer(
-          {{offsets}, {views, slices, model_->resident().layers[layer]}, OutputRows::kAll},
-          hidden.data());
-    }
-    std::vector<float> vector(info().shape.hidden);
-    transformer_->Head({offsets}, hidden.data(), model_->resident().head, vector.data());
-    return vector;
-  }
-
-  static ShardBits AllAt(uint32_t bits) {
-    return [bits](uint32_t, uint32_t) { return bits; };
+    return ValuesOf(tokenizer_.Encode(text, std::nullopt, info().max_length()), layers, width,
+                    bits);
   }
 
   // The texts that kCosine counts, or the first texts of pairs.
@@ -137,31 +100,7 @@ class EmbeddingImportance : public ImportanceWorld,
   }
 
   std::vector<Example> all_;
-
-  Result<Importance> Estimate(const ImportanceOptions& options) {
-    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return EstimateImportance(std::move(file), tokenizer_, examples_, options);
-  }
-
-  Result<ModelOrder> Order(const ImportanceOptions& options) {
-    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return MeasureOrder(std::move(file), tokenizer_, examples_, options);
-  }
-
-  static ImportanceOptions By(Metric metric, bool gains = false, bool submodels = false) {
-    ImportanceOptions options;
-    options.metric = metric;
-    options.gains = gains;
-    options.submodels = submodels;
-    return options;
-  }
 };
-
-double ErrorOf(const std::vector<double>& values, const std::vector<double>& less) {
-  RunningMean mean;
-  for (size_t i = 0; i < values.size(); ++i) mean.Add(values[i] - (less.empty() ? 0 : less[i]));
-  return mean.standard_error();
-}
 
 TEST_P(EmbeddingImportance, EqualsOneEvaluationAShard) {
   for (const Metric metric : kBoth) {
@@ -190,21 +129,8 @@ TEST_P(EmbeddingImportance, EqualsOneEvaluationAShard) {
   }
 }
 
-// The work that is announced is the work that is done, as long as there is memory.
 TEST_P(EmbeddingImportance, CostsAreWhatTheRunnerCounts) {
-  for (const Metric metric : kBoth) {
-    ImportanceOptions options = By(metric, true, true);
-    uint64_t announced = 0;
-    options.progress = [&](uint64_t, uint64_t total) { announced = total; };
-    ImportanceWork work;
-    ASSERT_TRUE(Succeeded(Measure(options, &work)));
-    EXPECT_EQ(work.flops / kProgressFlops, announced);
-    EXPECT_GT(work.plain_flops, work.flops);
-    const uint64_t bound = 2 * work.least_bytes;
-    options.cache_bytes = bound;
-    ASSERT_TRUE(Succeeded(Measure(options, &work)));
-    EXPECT_LE(work.held_bytes, bound);
-  }
+  for (const Metric metric : kBoth) ExpectCostsAreWhatTheRunnerCounts(By(metric, true, true));
 }
 
 TEST_P(EmbeddingImportance, SubmodelsEqualOneEvaluationEach) {
@@ -227,56 +153,25 @@ TEST_P(EmbeddingImportance, SubmodelsEqualOneEvaluationEach) {
 TEST_P(EmbeddingImportance, PartsJoinToTheSameBytesWhateverTheMemory) {
   MakePairs(100);  // more than one chunk
   for (const Metric metric : kBoth) {
-    ImportanceOptions options = By(metric, true, true);
-    const auto whole = Measure(options);
-    ASSERT_TRUE(Succeeded(whole));
-    const auto bytes = EncodeImportance(*whole);
-    for (const uint32_t parts : {2U, 5U}) {
-      std::vector<NamedPart> all;
-      options.parts = parts;
-      options.cache_bytes = parts == 2 ? 0 : uint64_t{1} << 28;
-      options.threads = parts == 2 ? 2 : 1;
-      for (options.part = 1; options.part <= parts; ++options.part) {
-        auto part = MeasurePart(options);
-        ASSERT_TRUE(Succeeded(part));
-        const bool keeps = metric == Metric::kSpearman;
-        EXPECT_EQ(part->job.scores.size(), keeps ? 100U : 0U);
-        all.push_back({"p" + std::to_string(options.part), *std::move(part)});
-      }
-      std::reverse(all.begin(), all.end());
-      const auto joined = JoinImportanceParts(std::move(all));
-      ASSERT_TRUE(Succeeded(joined));
-      EXPECT_EQ(EncodeImportance(*joined), bytes) << parts;
-    }
+    const bool keeps = metric == Metric::kSpearman;
+    ExpectPartsJoin(By(metric, true, true), [&](const ImportancePart& part) {
+      EXPECT_EQ(part.job.scores.size(), keeps ? 100U : 0U);
+    });
   }
 }
 
 TEST_P(EmbeddingImportance, IsResumedWhereItWasStopped) {
   MakePairs(100);
-  ImportanceOptions options = By(Metric::kSpearman, true);
-  const auto whole = Measure(options);
-  ASSERT_TRUE(Succeeded(whole));
-  ImportancePart stopped;
-  options.checkpoint = [&](const ImportancePart& part, bool) -> Status {
-    stopped = part;
-    return {};
-  };
-  options.cancelled = [&] { return stopped.end > 0 && stopped.end > stopped.job.units / 2; };
-  EXPECT_FALSE(MeasurePart(options).ok());
-  EXPECT_EQ(stopped.job.units, 14U) << "two chunks";
-  ASSERT_GT(stopped.end, 7U) << "in the second";
-  ASSERT_LT(stopped.end, stopped.due);
-  options.cancelled = {};
-  options.resume = &stopped;
-  const auto resumed = Measure(options);
-  ASSERT_TRUE(Succeeded(resumed));
-  EXPECT_EQ(EncodeImportance(*resumed), EncodeImportance(*whole));
+  ExpectIsResumed(By(Metric::kSpearman, true), [](const ImportancePart& stopped) {
+    EXPECT_EQ(stopped.job.units, 14U) << "two chunks";
+    EXPECT_GT(stopped.end, 7U) << "in the second";
+  });
 }
 
 // Raising from 6 bits moves weights so little that what a shard moves is linear in them. So the
 // slopes of all shards add up to twice the loss, and an estimate has about what is measured.
 TEST_P(EmbeddingImportance, EstimatedGainsAddUpToTheLossWhereChangesAreSmall) {
-  Shard({6, 32});
+  Shard(path_ + ".model", {6, 32});
   const auto estimate = Estimate(By(Metric::kCosine, true));
   const auto measured = Measure(By(Metric::kCosine, true));
   ASSERT_TRUE(Succeeded(estimate));
@@ -321,21 +216,7 @@ TEST_P(EmbeddingImportance, EstimateIsWhatTheSlopesOfEachExampleSay) {
 }
 
 TEST_P(EmbeddingImportance, EstimateAndOrderAreTheSameForAnyThreadsAndBatches) {
-  for (const Metric metric : kBoth) {
-    ImportanceOptions options = By(metric, true);
-    const auto one = Estimate(options);
-    const auto order = Order(options);
-    options.threads = 3;
-    options.cache_bytes = 1;
-    const auto three = Estimate(options);
-    const auto again = Order(options);
-    ASSERT_TRUE(Succeeded(one));
-    ASSERT_TRUE(Succeeded(three));
-    EXPECT_EQ(EncodeImportance(*one), EncodeImportance(*three));
-    ASSERT_TRUE(Succeeded(order));
-    EXPECT_EQ(*again, *order);
-    EXPECT_EQ(ProblemOfOrder(*order, 3, 2), "");
-  }
+  for (const Metric metric : kBoth) ExpectEstimateAndOrderAreTheSame(By(metric, true));
 }
 
 TEST_P(EmbeddingImportance, OrderLeavesOutTheLayerThatIsMissedLeast) {

@@ -32,7 +32,7 @@ class QuickImportanceTest : public ImportanceWorld {
     in.close();
     config.insert(config.find('{') + 1, "\"problem_type\": \"multi_label_classification\",");
     std::ofstream(config_path) << config;
-    Reshard({});
+    Shard(path_ + ".model", ShardOptions().bits);
     for (Example& example : examples_) {
       example.labels.emplace();
       for (uint32_t label = 0; label < 3; ++label) {
@@ -40,22 +40,6 @@ class QuickImportanceTest : public ImportanceWorld {
       }
       example.label.reset();
     }
-  }
-
-  void Reshard(const ShardOptions& options) {
-    auto folder = ModelFolder::Open(path_ + ".model");
-    ASSERT_TRUE(Succeeded(folder));
-    ASSERT_TRUE(Succeeded(ShardModel(*folder, options, path_)));
-    auto file = ContainerFile::Open(path_);
-    ASSERT_TRUE(Succeeded(file));
-    auto loaded = LoadedModel::Load(std::move(file).value(), options.bits);
-    ASSERT_TRUE(Succeeded(loaded));
-    model_ = std::make_unique<LoadedModel>(std::move(loaded).value());
-  }
-
-  Result<Importance> Estimate(const ImportanceOptions& options) {
-    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return EstimateImportance(std::move(file), tokenizer_, examples_, options);
   }
 
   DenseLayer Dense(uint32_t layer, uint32_t bits) {
@@ -145,9 +129,7 @@ TEST_F(QuickImportanceTest, LossOfSeveralLabelsIsAMeanOverThem) {
 TEST_F(QuickImportanceTest, IsNearTheMeasuredLossesWhereChangesAreSmall) {
   for (const bool several : {false, true}) {
     if (several) MakeMultiLabel();
-    ShardOptions fine;
-    fine.bits = {6, 32};
-    Reshard(fine);
+    Shard(path_ + ".model", {6, 32});
     const auto estimate = Estimate(Options(Metric::kLoss));
     const auto measured = Measure(Options(Metric::kLoss));
     ASSERT_TRUE(Succeeded(estimate));

@@ -9,12 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "format/importance_file.h"
-#include "format/importance_part_file.h"
-#include "importance/importance_join.h"
 #include "importance/importance_world.h"
-#include "importance/measured_order.h"
-#include "importance/quick_importance.h"
 #include "importance/word_truth.h"
 #include "score/spans.h"
 #include "text/model_tokenizer.h"
@@ -35,26 +30,14 @@ struct Found {
 class TokenImportance : public ImportanceWorld {
  protected:
   void SetUp() override {
-    Shard({2, 3, 6, 32});
-    MakeTexts(25);
-  }
-
-  void Shard(const std::vector<uint32_t>& bits) {
-    const auto source = ModelFolder::Open(kData + "spans-roberta");
-    ASSERT_TRUE(Succeeded(source));
-    ShardOptions options;
-    options.bits = bits;
-    ASSERT_TRUE(Succeeded(ShardModel(*source, options, path_)));
+    Shard(kData + "spans-roberta", {2, 3, 6, 32});
     auto file = ContainerFile::Open(path_);
     ASSERT_TRUE(Succeeded(file));
     auto tokenizer = LoadTokenizer(*file);
     ASSERT_TRUE(Succeeded(tokenizer));
     tokenizer_ = std::move(tokenizer).value();
-    auto loaded = LoadedModel::Load(std::move(file).value(), bits);
-    ASSERT_TRUE(Succeeded(loaded));
-    model_ = std::make_unique<LoadedModel>(std::move(loaded).value());
     tags_ = TagScheme::Of(info().labels).value();
-    Compute(ComputeType::kFp32);
+    MakeTexts(25);
   }
 
   // Texts of the reference, words by blanks, most with the tags that the full model gives them and
@@ -86,7 +69,7 @@ class TokenImportance : public ImportanceWorld {
       begin = end + 1;
     }
     const Encoding e = tokenizer_.Encode(text, std::nullopt, info().max_length());
-    const std::vector<float> full = TokenLogitsOf(e, {0, 1}, 2, AllAt(32));
+    const std::vector<float> full = ValuesOf(e, {0, 1}, 2, AllAt(32));
     const WordTruth words = WordTruthOf(*tags_, e, tagged);
     const auto given = LabelsGiven(words, {full, info().shape.labels});
     for (size_t w = 0; w < given.size(); ++w) {
@@ -98,31 +81,6 @@ class TokenImportance : public ImportanceWorld {
   }
 
   const ModelInfo& info() { return model_->index().info; }
-
-  // [tokens, labels] logits of an input, alone, from the first `width` slices of these layers.
-  std::vector<float> TokenLogitsOf(const Encoding& e, const std::vector<uint32_t>& layers,
-                                   uint32_t width, const ShardBits& bits) {
-    const uint32_t offsets[] = {0, static_cast<uint32_t>(e.ids.size())};
-    std::vector<float> hidden(e.ids.size() * info().shape.hidden);
-    EXPECT_TRUE(Succeeded(model_->Embed(*transformer_, {offsets}, e.ids, e.types, hidden.data())));
-    std::vector<uint32_t> slices(width);
-    std::iota(slices.begin(), slices.end(), 0U);
-    for (const uint32_t layer : layers) {
-      std::vector<ShardView> views;
-      for (const uint32_t slice : slices)
-        views.push_back(model_->View(layer, slice, bits(layer, slice)));
-      transformer_->RunLayer(
-          {{offsets}, {views, slices, model_->resident().layers[layer]}, OutputRows::kAll},
-          hidden.data());
-    }
-    std::vector<float> logits(e.ids.size() * info().shape.labels);
-    transformer_->Head({offsets}, hidden.data(), model_->resident().head, logits.data());
-    return logits;
-  }
-
-  static ShardBits AllAt(uint32_t bits) {
-    return [bits](uint32_t, uint32_t) { return bits; };
-  }
 
   // Rows of words: of those of the data by their first tokens, or by kl of those of the tokenizer.
   std::vector<std::optional<uint32_t>> RowsOf(const Example& example, Metric metric, Encoding* e) {
@@ -181,8 +139,8 @@ class TokenImportance : public ImportanceWorld {
     for (const Example& example : examples_) {
       Encoding e = tokenizer_.Encode(example.text, std::nullopt, info().max_length());
       const auto rows = RowsOf(example, metric, &e);
-      const std::vector<float> logits = TokenLogitsOf(e, layers, width, bits);
-      const std::vector<float> full = TokenLogitsOf(e, {0, 1}, 2, AllAt(32));
+      const std::vector<float> logits = ValuesOf(e, layers, width, bits);
+      const std::vector<float> full = ValuesOf(e, {0, 1}, 2, AllAt(32));
       Found found{0, SpansOfRows(rows, logits), {}};
       found.truth =
           metric == Metric::kKl ? SpansOfRows(rows, full) : WordSpansOf(example.tagged->tags);
@@ -249,32 +207,8 @@ class TokenImportance : public ImportanceWorld {
     return metric == Metric::kF1 ? F1Of(plain) : -MeanLossOf(plain);
   }
 
-  Result<Importance> Estimate(const ImportanceOptions& options) {
-    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return EstimateImportance(std::move(file), tokenizer_, examples_, options);
-  }
-
-  Result<ModelOrder> Order(const ImportanceOptions& options) {
-    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return MeasureOrder(std::move(file), tokenizer_, examples_, options);
-  }
-
-  static ImportanceOptions By(Metric metric, bool gains = false, bool submodels = false) {
-    ImportanceOptions options;
-    options.metric = metric;
-    options.gains = gains;
-    options.submodels = submodels;
-    return options;
-  }
-
   std::optional<TagScheme> tags_;
 };
-
-double ErrorOf(const std::vector<double>& values, const std::vector<double>& less) {
-  RunningMean mean;
-  for (size_t i = 0; i < values.size(); ++i) mean.Add(values[i] - (less.empty() ? 0 : less[i]));
-  return mean.standard_error();
-}
 
 TEST_F(TokenImportance, EqualsOneEvaluationAShard) {
   for (const Metric metric : kAll) {
@@ -320,72 +254,23 @@ TEST_F(TokenImportance, SubmodelsEqualOneEvaluationEach) {
   }
 }
 
-// The work that is announced is the work that is done, as long as there is memory.
 TEST_F(TokenImportance, CostsAreWhatTheRunnerCounts) {
-  for (const Metric metric : kAll) {
-    ImportanceOptions options = By(metric, true, true);
-    uint64_t announced = 0;
-    options.progress = [&](uint64_t, uint64_t total) { announced = total; };
-    ImportanceWork work;
-    ASSERT_TRUE(Succeeded(Measure(options, &work)));
-    EXPECT_EQ(work.flops / kProgressFlops, announced);
-    EXPECT_GT(work.plain_flops, work.flops);
-    const uint64_t bound = 2 * work.least_bytes;
-    options.cache_bytes = bound;
-    ASSERT_TRUE(Succeeded(Measure(options, &work)));
-    EXPECT_LE(work.held_bytes, bound);
-  }
+  for (const Metric metric : kAll) ExpectCostsAreWhatTheRunnerCounts(By(metric, true, true));
 }
 
 TEST_F(TokenImportance, PartsJoinToTheSameBytesWhateverTheMemory) {
   MakeTexts(60);  // more than one chunk
   for (const Metric metric : kAll) {
-    ImportanceOptions options = By(metric, true, true);
-    const auto whole = Measure(options);
-    ASSERT_TRUE(Succeeded(whole));
-    const auto bytes = EncodeImportance(*whole);
-    for (const uint32_t parts : {2U, 5U}) {
-      std::vector<NamedPart> all;
-      options.parts = parts;
-      options.cache_bytes = parts == 2 ? 0 : uint64_t{1} << 28;
-      options.threads = parts == 2 ? 2 : 1;
-      for (options.part = 1; options.part <= parts; ++options.part) {
-        const auto part = MeasurePart(options);
-        ASSERT_TRUE(Succeeded(part));
-        EXPECT_TRUE(part->job.of_spans);
-        auto read = ParseImportancePart(EncodeImportancePart(*part), "part");
-        ASSERT_TRUE(Succeeded(read));
-        EXPECT_EQ(read->job, part->job);
-        EXPECT_EQ(read->tallies, part->tallies);
-        all.push_back({"p" + std::to_string(options.part), *std::move(read)});
-      }
-      std::reverse(all.begin(), all.end());
-      const auto joined = JoinImportanceParts(std::move(all));
-      ASSERT_TRUE(Succeeded(joined));
-      EXPECT_EQ(EncodeImportance(*joined), bytes) << NameOf(metric) << " " << parts;
-    }
+    ExpectPartsJoin(By(metric, true, true),
+                    [](const ImportancePart& part) { EXPECT_TRUE(part.job.of_spans); });
   }
 }
 
 TEST_F(TokenImportance, IsResumedWhereItWasStopped) {
   MakeTexts(60);
   ImportanceOptions options = By(Metric::kF1, true);
-  const auto whole = Measure(options);
-  ASSERT_TRUE(Succeeded(whole));
-  ImportancePart stopped;
-  options.checkpoint = [&](const ImportancePart& part, bool) -> Status {
-    stopped = part;
-    return {};
-  };
-  options.cancelled = [&] { return stopped.end > 0 && stopped.end > stopped.job.units / 2; };
-  EXPECT_FALSE(MeasurePart(options).ok());
-  ASSERT_GT(stopped.end, 0U);
-  ASSERT_LT(stopped.end, stopped.due);
-  options.cancelled = {};
+  const ImportancePart stopped = ExpectIsResumed(options, [](const ImportancePart&) {});
   options.resume = &stopped;
-  const auto resumed = Measure(options);
-  ASSERT_TRUE(Succeeded(resumed));
-  EXPECT_EQ(EncodeImportance(*resumed), EncodeImportance(*whole));
   const size_t words = examples_[3].tagged->tags.size();
   examples_[3].tagged->tags.assign(words, Tag());
   EXPECT_TRUE(FailedWith(Measure(options), ErrorKind::kForeign, "other data"));
@@ -404,8 +289,8 @@ TEST_F(TokenImportance, EstimateIsWhatTheSlopesOfEachExampleSay) {
     for (size_t i = 0; i < examples_.size(); ++i) {
       Encoding e = tokenizer_.Encode(examples_[i].text, std::nullopt, info().max_length());
       const auto rows = RowsOf(examples_[i], metric, &e);
-      const std::vector<float> logits = TokenLogitsOf(e, {0, 1}, 2, AllAt(2));
-      const std::vector<float> full = TokenLogitsOf(e, {0, 1}, 2, AllAt(32));
+      const std::vector<float> logits = ValuesOf(e, {0, 1}, 2, AllAt(2));
+      const std::vector<float> full = ValuesOf(e, {0, 1}, 2, AllAt(32));
       const std::vector<uint32_t> truth = TruthOf(examples_[i]);
       const auto words =
           static_cast<double>(std::ranges::count_if(rows, [](const auto& row) { return !!row; }));
@@ -436,21 +321,8 @@ TEST_F(TokenImportance, EstimateIsWhatTheSlopesOfEachExampleSay) {
 }
 
 TEST_F(TokenImportance, EstimateAndOrderAreTheSameForAnyThreadsAndBatches) {
-  for (const Metric metric : {Metric::kLoss, Metric::kKl}) {
-    ImportanceOptions options = By(metric, true);
-    const auto one = Estimate(options);
-    const auto order = Order(options);
-    options.threads = 3;
-    options.cache_bytes = 1;
-    const auto three = Estimate(options);
-    const auto again = Order(options);
-    ASSERT_TRUE(Succeeded(one));
-    ASSERT_TRUE(Succeeded(three));
-    EXPECT_EQ(EncodeImportance(*one), EncodeImportance(*three));
-    ASSERT_TRUE(Succeeded(order));
-    EXPECT_EQ(*again, *order);
-    EXPECT_EQ(ProblemOfOrder(*order, 2, 2), "");
-  }
+  for (const Metric metric : {Metric::kLoss, Metric::kKl})
+    ExpectEstimateAndOrderAreTheSame(By(metric, true));
 }
 
 TEST_F(TokenImportance, OrderLeavesOutTheLayerThatIsMissedLeast) {

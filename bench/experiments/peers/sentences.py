@@ -203,10 +203,6 @@ def write(report, options):
         json.dump(report, file, indent=1)
 
 
-def numbers(text):
-    return [int(part) for part in text.split(",")]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("step", choices=["export", "cold", "warm"])
@@ -214,12 +210,12 @@ def main():
         parser.add_argument("--" + name)
     parser.add_argument("--data", action="append", help="a set of which texts are taken; may be repeated")
     parser.add_argument("--texts", type=int, default=200, help="how many, in equal shares of the sets")
-    parser.add_argument("--bits", type=numbers, default=[2, 3, 4, 6, FULL],
+    parser.add_argument("--bits", type=warm.numbers, default=[2, 3, 4, 6, FULL],
                         help=f"with {FULL}, full fidelity, among them")
     parser.add_argument("--ours", action="store_true", help="sti-run alone")
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=numbers, default=[1, 2])
+    parser.add_argument("--threads", type=warm.numbers, default=[1, 2])
     options = parser.parse_args()
     if options.step == "cold":
         options.threads, options.tokens = len(os.sched_getaffinity(0)), f"{options.disk}/tokens.json"
