@@ -41,6 +41,7 @@ constexpr AdviceWords::Sentence kSentences[] = {
      "run it with --compute {}, or plan with a profile of what this run has"},
     {Remedy::kMeasureAgain, "run sti-profile again"},
     {Remedy::kMeasureHere, "run sti-profile here"},
+    {Remedy::kMeasureBatches, "run sti-profile --batches"},
     {Remedy::kMeasureLengths, "ask for one of these or run sti-profile --lengths"},
     {Remedy::kMeasureTheseWidths, "run sti-profile --widths"},
     {Remedy::kMeasureOrEstimateWidths, "measure it (sti-profile --widths), or --interpolate"},

@@ -59,8 +59,11 @@ PlanInputs::PlanInputs(const ContainerFile& file, DeviceProfile profile,
 }
 
 PlanInput PlanInputs::View() const {
-  const auto working = [this](uint32_t tokens, uint32_t width) {
-    return WorkingBytes(index_, {profile_.kernel, profile_.threads, tokens, width});
+  const auto working = [this](const PlanExtent& extent) {
+    return WorkingBytes(index_, {profile_.kernel, profile_.threads, extent});
+  };
+  const auto stage_resident = [this](const StageExtent& stage) {
+    return ResidentBytes(index_, stage) + (stage.ends.text ? TokenizerBytes(index_) : 0);
   };
   const auto fallback_rows = [this](uint32_t tokens) { return FallbackRowBytes(index_, tokens); };
   std::optional<uint64_t> process;
@@ -75,6 +78,7 @@ PlanInput PlanInputs::View() const {
                      .resident = ResidentBytes(index_) + TokenizerBytes(index_),
                      .row_bytes = index_.words.row_bytes,
                      .working = working,
+                     .stage_resident = stage_resident,
                      .fallback_rows = fallback_rows},
           .cold = &cold_,
           .common_words = common_words_};

@@ -66,7 +66,7 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
       status.staging_bytes + status.resident_bytes + session->tokenizer_bytes() +
       WorkingBytes(
           status.file->index(),
-          {.kernel = status.kernel, .threads = threads, .tokens = status.max_length, .width = 1});
+          {.kernel = status.kernel, .threads = threads, .extent = {status.max_length, 1}});
   const uint64_t held = SettledRssBytes();
   return held > counted ? held - counted + kRunnerBytes : 0;
 }

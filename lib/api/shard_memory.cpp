@@ -109,10 +109,11 @@ MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory
   const PlanExtent extent = plan.Extent();
   const WorkingTerms terms{.kernel = KernelFor(memory.arithmetic),
                            .threads = memory.threads,
-                           .tokens = extent.tokens,
-                           .width = extent.width};
+                           .extent = extent};
   MemoryNeed need;
-  need.before_shards = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
+  const StageExtent held{plan.layers.front(), plan.layers.back() + 1, plan.ends};
+  const uint64_t resident = plan.ends.whole() ? ResidentBytes(index) : ResidentBytes(index, held);
+  need.before_shards = memory.tokenizer_bytes + resident + WorkingBytes(index, terms) +
                        AddShards(index, plan, &need);
   if (plan.fallback) need.before_shards += FallbackRowBytes(index, extent.tokens);
   return need;

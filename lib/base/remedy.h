@@ -53,6 +53,7 @@ enum class Remedy : uint8_t {
   kMeasureAgain,             ///< a profile lacks times, or there is none
   kMeasureHere,              ///< a plan counts on another machine
   kMeasureLengths,           ///< no profiled length is as long
+  kMeasureBatches,           ///< no pass of so many inputs is profiled
   kMeasureTheseWidths,       ///< the widths that `what` names were not profiled
   kMeasureOrEstimateWidths,  ///< as kMeasureTheseWidths, and neighbours of theirs were
   kMeasureSubmodels,         ///< an importance lacks A(n, m)

@@ -39,6 +39,7 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kComputeAsPlanned, "compute in {}, or plan with a profile of other arithmetic"},
     {Remedy::kMeasureAgain, "measure this device, or give its profile"},
     {Remedy::kMeasureHere, "measure this device"},
+    {Remedy::kMeasureBatches, "measure these"},
     {Remedy::kMeasureLengths, "plan for one of these, or measure them"},
     {Remedy::kMeasureTheseWidths, "measure them"},
     {Remedy::kMeasureOrEstimateWidths, "measure it"},

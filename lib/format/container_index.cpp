@@ -48,6 +48,32 @@ std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
   return kinds;
 }
 
+uint16_t LeastMinorFor(const ContainerIndex& index) {
+  return index.stage ? 7 : LeastMinorFor(index.info);
+}
+
+bool IsOfStage(ResidentKind kind, uint32_t layer, const StageExtent& stage) {
+  switch (kind) {
+    case ResidentKind::kLayer:
+      return stage.HasLayer(layer);
+    case ResidentKind::kHead:
+    case ResidentKind::kStatedHead:
+      return stage.ends.head;
+    case ResidentKind::kEmbedding:
+    case ResidentKind::kVocabulary:
+    case ResidentKind::kStatedVocabulary:
+    case ResidentKind::kMerges:
+      break;
+  }
+  return stage.ends.text;
+}
+
+bool ContainerIndex::Serves(const StageExtent& wanted) const {
+  if (!stage) return true;
+  return stage->begin <= wanted.begin && wanted.end <= stage->end &&
+         (stage->ends.text || !wanted.ends.text) && (stage->ends.head || !wanted.ends.head);
+}
+
 uint16_t LeastMinorFor(const ModelInfo& info) {
   if (info.labels_tokens()) return 6;
   if (info.embeds()) return 5;
@@ -297,10 +323,12 @@ Table<fb::TokenizerOptions> EncodeTokenizer(FlatBufferBuilder& builder,
   return table.Finish();
 }
 
-// Null if the model has none: then the field is absent.
+// Null if the model has none: then the field is absent. A stage is no trait of a model, and stands
+// there so that readers which know none refuse it by its name.
 Offset<flatbuffers::Vector<Offset<flatbuffers::String>>> EncodeTraits(FlatBufferBuilder& builder,
-                                                                      const ModelInfo& info) {
-  const std::vector<std::string_view> traits = TraitsOf(info);
+                                                                      const ContainerIndex& index) {
+  std::vector<std::string_view> traits = TraitsOf(index.info);
+  if (index.stage) traits.push_back(kStageTrait);
   if (traits.empty()) return {};
   return builder.CreateVectorOfStrings(std::vector<std::string>(traits.begin(), traits.end()));
 }
@@ -319,7 +347,7 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
   auto resident = builder.CreateVectorOfStructs(EncodeResident(index));
   std::vector<fb::RowTable> tables{EncodeRows(index.words), EncodeRows(index.positions)};
   auto rows = builder.CreateVectorOfStructs(tables);
-  auto traits = EncodeTraits(builder, index.info);
+  auto traits = EncodeTraits(builder, index);
   fb::Digest128 model = EncodeDigest(index.model);
   fb::Shape shape = EncodeShape(index.info.shape);
   fb::ContainerIndexBuilder table(builder);
@@ -351,6 +379,11 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
     table.add_head(static_cast<uint8_t>(index.info.head.output));
     table.add_pooling(static_cast<uint8_t>(index.info.head.pooling));
     table.add_unit_length(index.info.head.unit_length);
+  }
+  if (index.stage) {
+    const StageExtent& stage = *index.stage;
+    const fb::Stage stored(stage.begin, stage.end, stage.ends.text, stage.ends.head);
+    table.add_stage(&stored);
   }
   // Other models take no more bytes than in files of 1.1.
   if (index.info.min_depth > 1) table.add_min_depth(index.info.min_depth);

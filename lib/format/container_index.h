@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "types/bits.h"
 #include "types/model_info.h"
 #include "types/shard_id.h"
+#include "types/stage.h"
 
 namespace sti {
 
@@ -58,7 +60,7 @@ enum class Compression : uint8_t { kNone = 0, kZstd = 1 };
 
 /// A part that stays in memory while a model is open.
 struct ResidentLocation {
-  PartLocation part;
+  PartLocation part = {};
   uint64_t raw_length = 0;  ///< bytes after decompression
   uint32_t layer = 0;       ///< for kLayer
   ResidentKind kind = ResidentKind::kEmbedding;
@@ -105,7 +107,12 @@ struct ContainerIndex {
   std::vector<ResidentLocation> resident;  ///< in the order of ResidentKinds
   RowTable words;
   RowTable positions;
+  /// The part of the model that a container of one stage has; nothing: all. Other resident parts
+  /// have no length, and without text the row tables no place.
+  std::optional<StageExtent> stage;
 
+  /// Returns whether the container has what a stage needs beside shards.
+  [[nodiscard]] bool Serves(const StageExtent& wanted) const;
   [[nodiscard]] const ShardLocation& shard(ShardId id) const {
     return shards[size_t{id.layer} * info.shape.width + id.slice];
   }
@@ -114,6 +121,12 @@ struct ContainerIndex {
   /// Returns whether this shard can be read at these bits. It lies within the shape.
   [[nodiscard]] bool Holds(const ShardAtBits& wanted) const;
 };
+
+/// Returns whether a resident part is of a stage's part of the model.
+bool IsOfStage(ResidentKind kind, uint32_t layer, const StageExtent& stage);
+inline bool IsOfStage(const ResidentLocation& part, const StageExtent& stage) {
+  return IsOfStage(part.kind, part.layer, stage);
+}
 
 /// Returns whether a model's head has parameters; one that embeds has none.
 bool HasHeadPart(const ModelInfo& info);
@@ -127,6 +140,8 @@ bool StatesInputs(const ModelInfo& info);
 
 /// Returns the minor version that a container of this model says: what 1.2 can say stays 1.2.
 uint16_t LeastMinorFor(const ModelInfo& info);
+/// Returns that of a container of a stage, or of all of the model.
+uint16_t LeastMinorFor(const ContainerIndex& index);
 
 /// Returns the index in ContainerIndex::resident of a resident part that the model has. kHead and
 /// kStatedHead have one place.

@@ -40,6 +40,7 @@ class IndexParser {
   Result<ContainerIndex> Parse() {
     STI_RETURN_IF_ERROR(CheckTraits());
     STI_RETURN_IF_ERROR(ParseShape());
+    STI_RETURN_IF_ERROR(ParseStage());
     STI_RETURN_IF_ERROR(ParseInfo());
     STI_RETURN_IF_ERROR(ParseDepths());
     STI_RETURN_IF_ERROR(ParseBits());
@@ -71,7 +72,8 @@ class IndexParser {
 
   // The names say what the fields do.
   [[nodiscard]] bool TraitsFit() const {
-    const std::vector<std::string_view> traits = TraitsOf(index_.info);
+    std::vector<std::string_view> traits = TraitsOf(index_.info);
+    if (index_.stage) traits.push_back(kStageTrait);
     const auto* stored = source_.traits();
     if (stored == nullptr) return traits.empty();
     return std::equal(
@@ -106,6 +108,21 @@ class IndexParser {
       index_.model.bytes[i] = static_cast<uint8_t>(halves[i / 8] >> (56 - 8 * (i % 8)));
     }
     return {};
+  }
+
+  // Since 1.7. What the stage does not run is not there.
+  Status ParseStage() {
+    const fb::Stage* const stored = source_.stage();
+    if (stored == nullptr) return {};
+    if (stored->begin() >= stored->end() || stored->end() > index_.info.shape.layers ||
+        !source_.partial()) {
+      return Bad("a stage of no layers, or in a container of all shards");
+    }
+    index_.stage = {stored->begin(), stored->end(), {stored->text(), stored->head()}};
+    return {};
+  }
+  [[nodiscard]] bool HasLayer(uint32_t layer) const {
+    return !index_.stage || index_.stage->HasLayer(layer);
   }
 
   Status ParseInfo() {
@@ -247,6 +264,12 @@ class IndexParser {
     const auto* layers = source_.centroids();
     if (layers == nullptr || layers->size() != index_.info.shape.layers) return Bad("no centroids");
     for (const auto* layer : *layers) {
+      if (!HasLayer(static_cast<uint32_t>(index_.centroids.size()))) {
+        if (layer->values() != nullptr && layer->values()->size() != 0)
+          return Bad("centroids of a layer that the stage lacks");
+        index_.centroids.emplace_back();
+        continue;
+      }
       if (layer->values() == nullptr || layer->values()->size() != kCentroidsOfAllBits) {
         return Bad("a layer has another number of centroids");
       }
@@ -292,7 +315,8 @@ class IndexParser {
     if (source_.shard_parts() == nullptr) return Bad("no shards");
     for (const fb::ShardPart* part : *source_.shard_parts()) {
       bool known = IsBits(part->bits());
-      if (!known || part->layer() >= shape.layers || part->slice() >= shape.width) {
+      if (!known || part->layer() >= shape.layers || part->slice() >= shape.width ||
+          !HasLayer(part->layer())) {
         return Bad("a shard part outside the shape");
       }
       PartLocation& place = index_.shards[size_t{part->layer()} * shape.width + part->slice()]
@@ -335,6 +359,12 @@ class IndexParser {
     for (uint32_t i = 0; i < parts->size(); ++i) {
       const fb::ResidentPart& p = *parts->Get(i);
       const ResidentKind kind = kinds[i];
+      if (index_.stage && !IsOfStage(kind, i - 1, *index_.stage)) {
+        if (p.offset() != 0 || p.length() != 0 || p.raw_length() != 0)
+          return Bad("a resident part that the stage lacks");
+        index_.resident.push_back({.layer = p.layer(), .kind = kind});
+        continue;
+      }
       if (!IsKind(p.kind(), kind) || p.type() > 2 || p.compression() > 1 ||
           (kind == ResidentKind::kLayer && p.layer() != i - 1) || !RawLengthIsRight(kind, p) ||
           p.length() == 0 || (p.compression() == 0 && p.length() != p.raw_length())) {
@@ -373,8 +403,14 @@ class IndexParser {
     const auto* tables = source_.row_tables();
     if (tables == nullptr || tables->size() != 2) return Bad("embedding tables missing");
     const ModelShape& shape = index_.info.shape;
+    const bool has_text = !index_.stage || index_.stage->ends.text;
     for (uint32_t i = 0; i < 2; ++i) {
       const fb::RowTable& t = *tables->Get(i);
+      if (!has_text) {
+        if (t.offset() != 0 || t.rows() != 0) return Bad("embedding rows that the stage lacks");
+        index_.positions.kind = RowTableKind::kPosition;
+        continue;
+      }
       uint32_t rows = i == 0 ? shape.vocabulary : shape.max_positions;
       if (t.kind() != i || t.coding() > 1 || t.type() > 2 || t.rows() != rows ||
           t.columns() != shape.embedding_width() ||
@@ -402,8 +438,11 @@ class IndexParser {
         if (part.length != 0) all.push_back(part);
       }
     }
-    for (const ResidentLocation& resident : index_.resident) all.push_back(resident.part);
+    for (const ResidentLocation& resident : index_.resident) {
+      if (resident.part.length != 0) all.push_back(resident.part);
+    }
     for (const RowTable* table : {&index_.words, &index_.positions}) {
+      if (table->rows == 0) continue;
       all.push_back({table->offset, uint64_t{table->rows} * table->row_bytes, 0});
     }
     std::sort(all.begin(), all.end(),

@@ -39,9 +39,17 @@ Result<ContainerWriter> ContainerWriter::Create(const std::string& path, Contain
   }
   const ModelShape& shape = index.info.shape;
   index.shards.assign(size_t{shape.layers} * shape.width, {});
-  index.resident.assign(ResidentKinds(index.info).size(), {});
+  index.resident.clear();
+  for (const ResidentKind kind : ResidentKinds(index.info)) {
+    const auto place = static_cast<uint32_t>(index.resident.size());
+    index.resident.push_back(
+        {.layer = kind == ResidentKind::kLayer ? place - 1 : 0, .kind = kind});
+  }
+  index.positions.kind = RowTableKind::kPosition;
   index.centroids.assign(shape.layers, {});
-  for (Codebook& codebook : index.centroids) {
+  for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+    if (index.stage && !index.stage->HasLayer(layer)) continue;
+    Codebook& codebook = index.centroids[layer];
     if (index.codebook == CodebookKind::kScaledTree) {
       codebook.scales.assign(CountAt(Home::kShard) * shape.hidden, 0.0F);
     }
@@ -150,7 +158,7 @@ Status ContainerWriter::Finish(const Digest& model) {
   end_ = file_bytes;
   STI_RETURN_IF_ERROR(Put(kContainerHeaderBytes, encoded));
   auto header = EncodeContainerHeader({file_bytes, kContainerHeaderBytes, encoded.size(),
-                                       Checksum(encoded), LeastMinorFor(index_.info)});
+                                       Checksum(encoded), LeastMinorFor(index_)});
   STI_RETURN_IF_ERROR(Put(0, header));
   if (file_.empty()) return {};
   return file_[0].Commit();

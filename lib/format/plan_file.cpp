@@ -3,6 +3,7 @@
 // wrong.
 #include "format/plan_file.h"
 
+#include <cassert>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -24,6 +25,7 @@ constexpr const char* kVariantNests = "a variant has variants of its own";
 constexpr const char* kVariantTurns = "a variant has turns";
 constexpr const char* kVariantWords = "a variant has words of its own";
 constexpr const char* kVariantCascade = "a variant has a cascade";
+constexpr const char* kInsideStages = "a variant or a cascade level has stages";
 
 Error PlanError(const std::string& name, const std::string& problem) {
   return DataError(problem).At(name).Fix(Remedy::kCorrectPlan);
@@ -63,6 +65,7 @@ Plan ReadInside(JsonFields& item, const Digest& model, const char* nests, const 
   reader(kTurnsField, plan.turns);
   item.ForEach("variants", Need::kOptional, [&](JsonFields& nested) { nested.Fail(nests); });
   if (item.Has("cascade")) item.Fail(cascades);
+  if (item.Has(kStagesField.name)) item.Fail(kInsideStages);
   return plan;
 }
 
@@ -90,6 +93,7 @@ Result<Said> FromJson(std::span<const uint8_t> bytes, const std::string& name,
   Fields(reader, said.plan);
   reader(kTurnsField, said.plan.turns);
   ReadCascade(fields, &said);
+  if (fields.Has(kStagesField.name)) Fields(reader, said.plan.staged.emplace());
   fields.ForEach("variants", Need::kOptional, [&](JsonFields& item) {
     said.AddVariant(ReadInside(item, said.plan.model, kVariantNests, kVariantCascade));
   });
@@ -118,6 +122,7 @@ Json ToJson(const Plan& plan) {
     }
     Spell(*plan.cascade, &cascade);
   }
+  if (plan.staged) Spell(*plan.staged, &json);
   json["variants"] = Json::array();
   for (const PlanCore& variant : plan.variants) json["variants"].push_back(ToJson(Plan{variant}));
   json["turns"] = Json::array();
@@ -169,6 +174,7 @@ void ReadVariants(FlatReader& reader, FlatFile& file, const std::string& name, S
     if (HasEntries(variant, kVariantsField)) reader.Fail(kVariantNests);
     if (HasEntries(variant, kTurnsField)) reader.Fail(kVariantTurns);
     if (variant.Find<Table>(kCascadeField) != nullptr) reader.Fail(kVariantCascade);
+    if (HasEntries(variant, kStagesField)) reader.Fail(kInsideStages);
     Plan stored;
     Fields(variant, stored);
     said->AddVariant(stored);
@@ -186,6 +192,7 @@ void ReadLevels(FlatReader& reader, const FlatReader::Tables& levels, Said* said
     if (HasEntries(plan, kVariantsField) || HasEntries(plan, kTurnsField) ||
         plan.Find<Table>(kCascadeField) != nullptr)
       return plan.Fail("a cascade level has variants, turns or a cascade of its own");
+    if (HasEntries(plan, kStagesField)) return plan.Fail(kInsideStages);
     Plan its_own;
     Fields(plan, its_own);
     Fields(level, said->AddLevel(its_own));
@@ -215,6 +222,7 @@ Result<Said> FromTables(std::span<const uint8_t> bytes, const std::string& name)
   Fields(reader, said.plan);
   ReadTurns(reader, &said.plan);
   ReadCascade(reader, file, name, &said);
+  if (HasEntries(reader, kStagesField)) Fields(reader, said.plan.staged.emplace());
   ReadVariants(reader, file, name, &said);
   STI_RETURN_IF_ERROR(file.status);
   return said;
@@ -250,6 +258,7 @@ Place PlanTable(FlatWriter::Builder& builder, const Plan& plan) {
                  [&builder, &plan] { return CascadeTable(builder, *plan.cascade); });
   }
   Fields(writer, plan);
+  if (plan.staged) Fields(writer, *plan.staged);
   writer.Move(kCpus, kReadPath);
   return writer.Finish();
 }
@@ -270,6 +279,7 @@ Result<Plan> ParsePlanNoting(std::span<const uint8_t> bytes, const std::string& 
 }
 
 std::vector<uint8_t> EncodePlan(const Plan& plan) {
+  assert(plan.ends.whole() && plan.microbatch == 1);  // a stage's plan is of no file
   FlatWriter::Builder builder;
   builder.Finish(flatbuffers::Offset<void>(PlanTable(builder, plan)));
   return WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});

@@ -45,6 +45,15 @@ Status CheckSizes(const fb::Profile& table, const std::string& name) {
   for (const auto& [list, entries] : lists) {
     if (entries > kMaxProfileSamples) return TableError(name, TooManyEntries(list));
   }
+  if (size(table.batches()) > kMaxProfiledBatches)
+    return TableError(name, "batches has more than 16 entries");
+  if (table.batches() != nullptr) {
+    for (const fb::BatchSamples* batch : *table.batches()) {
+      for (const size_t entries : {size(batch->compute()), size(batch->fixed())}) {
+        if (entries > kMaxProfileSamples) return TableError(name, TooManyEntries("batches"));
+      }
+    }
+  }
   const std::optional<std::string> fault =
       FindProfileTextFault(ViewOf(table.cpus()), ViewOf(table.kernel()), ViewOf(table.read_path()),
                            ViewOf(table.machine()));
@@ -60,30 +69,45 @@ void ReadSeries(const SeriesList* list, std::vector<SeriesSample>* series) {
     series->push_back({sample->median_us(), sample->p99_us()});
 }
 
+using ComputeList = flatbuffers::Vector<flatbuffers::Offset<fb::ComputeSample>>;
+using FixedList = flatbuffers::Vector<flatbuffers::Offset<fb::FixedSample>>;
+
+void ReadCompute(const ComputeList* list, std::vector<ComputeSample>* compute) {
+  if (list == nullptr) return;
+  for (const fb::ComputeSample* sample : *list) {
+    compute->push_back({sample->length(), sample->width(), sample->layer_us(), sample->p99_us(),
+                        sample->freq(), sample->last_us(), sample->last_p99_us()});
+  }
+}
+
+void ReadFixed(const FixedList* list, std::vector<FixedSample>* fixed) {
+  if (list == nullptr) return;
+  for (const fb::FixedSample* sample : *list) {
+    fixed->push_back({sample->length(), sample->embed_us(), sample->embed_io_us(),
+                      sample->head_us(), P99Or(sample->embed_us(), sample->embed_p99_us()),
+                      P99Or(sample->embed_io_us(), sample->embed_io_p99_us()),
+                      P99Or(sample->head_us(), sample->head_p99_us())});
+  }
+}
+
 void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
   if (const auto* list = table.io()) {
     for (const fb::IoSample* sample : *list) {
       profile->io.push_back({sample->bytes(), sample->bits(), sample->load_us(), sample->p99_us()});
     }
   }
-  if (const auto* list = table.compute()) {
-    for (const fb::ComputeSample* sample : *list) {
-      profile->compute.push_back({sample->length(), sample->width(), sample->layer_us(),
-                                  sample->p99_us(), sample->freq(), sample->last_us(),
-                                  sample->last_p99_us()});
-    }
-  }
+  ReadCompute(table.compute(), &profile->compute);
   if (const auto* list = table.decode()) {
     for (const fb::DecodeSample* sample : *list)
       profile->decode.push_back({sample->bits(), sample->extra_us(), sample->freq()});
   }
-  if (const auto* list = table.fixed()) {
-    for (const fb::FixedSample* sample : *list) {
-      profile->fixed.push_back({sample->length(), sample->embed_us(), sample->embed_io_us(),
-                                sample->head_us(),
-                                P99Or(sample->embed_us(), sample->embed_p99_us()),
-                                P99Or(sample->embed_io_us(), sample->embed_io_p99_us()),
-                                P99Or(sample->head_us(), sample->head_p99_us())});
+  ReadFixed(table.fixed(), &profile->fixed);
+  if (const auto* list = table.batches()) {
+    for (const fb::BatchSamples* batch : *list) {
+      BatchSamples& samples = profile->batches.emplace_back();
+      samples.batch = batch->batch();
+      ReadCompute(batch->compute(), &samples.compute);
+      ReadFixed(batch->fixed(), &samples.fixed);
     }
   }
   ReadSeries(table.io_series(), &profile->io_series);
@@ -176,22 +200,52 @@ Result<DeviceProfile> ParseProfileNoting(std::span<const uint8_t> bytes, const s
   return profile;
 }
 
+namespace {
+
+std::vector<flatbuffers::Offset<fb::ComputeSample>> WriteCompute(
+    const std::vector<ComputeSample>& samples, flatbuffers::FlatBufferBuilder* builder) {
+  std::vector<flatbuffers::Offset<fb::ComputeSample>> compute;
+  for (const ComputeSample& s : samples) {
+    compute.push_back(fb::CreateComputeSample(*builder, s.length, s.width, s.layer_us, s.p99_us,
+                                              s.freq, s.last_us, s.last_p99_us));
+  }
+  return compute;
+}
+
+std::vector<flatbuffers::Offset<fb::FixedSample>> WriteFixed(
+    const std::vector<FixedSample>& samples, flatbuffers::FlatBufferBuilder* builder) {
+  std::vector<flatbuffers::Offset<fb::FixedSample>> fixed;
+  for (const FixedSample& s : samples) {
+    fixed.push_back(fb::CreateFixedSample(*builder, s.length, s.embed_us, s.embed_io_us, s.head_us,
+                                          P99Or0(s.embed_us, s.embed_p99_us),
+                                          P99Or0(s.embed_io_us, s.embed_io_p99_us),
+                                          P99Or0(s.head_us, s.head_p99_us)));
+  }
+  return fixed;
+}
+
+/// Absent where there are none.
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::BatchSamples>>> WriteBatches(
+    const std::vector<BatchSamples>& batches, flatbuffers::FlatBufferBuilder* builder) {
+  if (batches.empty()) return {};
+  std::vector<flatbuffers::Offset<fb::BatchSamples>> list;
+  for (const BatchSamples& samples : batches) {
+    const auto compute = builder->CreateVector(WriteCompute(samples.compute, builder));
+    const auto fixed = builder->CreateVector(WriteFixed(samples.fixed, builder));
+    list.push_back(fb::CreateBatchSamples(*builder, samples.batch, compute, fixed));
+  }
+  return builder->CreateVector(list);
+}
+
+}  // namespace
+
 std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<fb::IoSample>> io;
   for (const IoSample& s : profile.io)
     io.push_back(fb::CreateIoSample(builder, s.bytes, s.bits, s.load_us, s.p99_us));
-  std::vector<flatbuffers::Offset<fb::ComputeSample>> compute;
-  for (const ComputeSample& s : profile.compute) {
-    compute.push_back(fb::CreateComputeSample(builder, s.length, s.width, s.layer_us, s.p99_us,
-                                              s.freq, s.last_us, s.last_p99_us));
-  }
-  std::vector<flatbuffers::Offset<fb::FixedSample>> fixed;
-  for (const FixedSample& s : profile.fixed) {
-    fixed.push_back(fb::CreateFixedSample(
-        builder, s.length, s.embed_us, s.embed_io_us, s.head_us, P99Or0(s.embed_us, s.embed_p99_us),
-        P99Or0(s.embed_io_us, s.embed_io_p99_us), P99Or0(s.head_us, s.head_p99_us)));
-  }
+  const auto compute = WriteCompute(profile.compute, &builder);
+  const auto fixed = WriteFixed(profile.fixed, &builder);
   flatbuffers::Offset<flatbuffers::Vector<uint8_t>> shape;
   if (!profile.shape.empty())
     shape = builder.CreateVector(profile.shape.bytes.data(), profile.shape.bytes.size());
@@ -206,10 +260,11 @@ std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile) {
   const auto io_series = WriteSeries(profile.io_series, &builder);
   const auto compute_series = WriteSeries(profile.compute_series, &builder);
   const auto decode = WriteDecode(profile.decode, &builder);
+  const auto batches = WriteBatches(profile.batches, &builder);
   builder.Finish(fb::CreateProfile(
       builder, shape, io_list, compute_list, fixed_list, profile.threads, cpus, kernel, read_path,
       machine, profile.process_bytes, profile.read_bytes, profile.read_depth, profile.start_us,
-      profile.noise, thermal, io_series, compute_series, decode));
+      profile.noise, thermal, io_series, compute_series, decode, batches));
   return WrapFrame(kProfileMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
@@ -225,7 +280,7 @@ void ReadIo(JsonFields& fields, DeviceProfile* profile) {
   profile->io.push_back(sample);
 }
 
-void ReadCompute(JsonFields& fields, DeviceProfile* profile) {
+void ReadCompute(JsonFields& fields, std::vector<ComputeSample>* compute) {
   ComputeSample sample;
   fields.Get("length", Need::kRequired, &sample.length);
   fields.Get("width", Need::kRequired, &sample.width);
@@ -235,7 +290,7 @@ void ReadCompute(JsonFields& fields, DeviceProfile* profile) {
   fields.Get("freq", Need::kOptional, &sample.freq);
   fields.Get("last_us", Need::kOptional, &sample.last_us);
   fields.Get("last_p99_us", Need::kOptional, &sample.last_p99_us);
-  profile->compute.push_back(sample);
+  compute->push_back(sample);
 }
 
 void ReadDecode(JsonFields& fields, DeviceProfile* profile) {
@@ -246,7 +301,7 @@ void ReadDecode(JsonFields& fields, DeviceProfile* profile) {
   profile->decode.push_back(sample);
 }
 
-void ReadFixed(JsonFields& fields, DeviceProfile* profile) {
+void ReadFixed(JsonFields& fields, std::vector<FixedSample>* fixed) {
   FixedSample sample;
   fields.Get("length", Need::kRequired, &sample.length);
   fields.Get("embed_us", Need::kOptional, &sample.embed_us);
@@ -258,7 +313,16 @@ void ReadFixed(JsonFields& fields, DeviceProfile* profile) {
   fields.Get("embed_p99_us", Need::kOptional, &sample.embed_p99_us);
   fields.Get("embed_io_p99_us", Need::kOptional, &sample.embed_io_p99_us);
   fields.Get("head_p99_us", Need::kOptional, &sample.head_p99_us);
-  profile->fixed.push_back(sample);
+  fixed->push_back(sample);
+}
+
+void ReadBatch(JsonFields& fields, DeviceProfile* profile) {
+  BatchSamples& samples = profile->batches.emplace_back();
+  fields.Get("batch", Need::kRequired, &samples.batch);
+  fields.ForEach("compute", Need::kRequired,
+                 [&](JsonFields& item) { ReadCompute(item, &samples.compute); });
+  fields.ForEach("fixed", Need::kOptional,
+                 [&](JsonFields& item) { ReadFixed(item, &samples.fixed); });
 }
 
 void ReadSeries(JsonFields& fields, const char* list, std::vector<SeriesSample>* series) {
@@ -314,6 +378,19 @@ nlohmann::ordered_json FixedJson(const FixedSample& sample) {
           {"head_p99_us", P99Or(sample.head_us, sample.head_p99_us)}};
 }
 
+nlohmann::ordered_json BatchesJson(const std::vector<BatchSamples>& batches) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const BatchSamples& samples : batches) {
+    nlohmann::ordered_json& entry = json.emplace_back();
+    entry["batch"] = samples.batch;
+    for (const char* list : {"compute", "fixed"}) entry[list] = nlohmann::ordered_json::array();
+    for (const ComputeSample& sample : samples.compute)
+      entry["compute"].push_back(ComputeJson(sample));
+    for (const FixedSample& sample : samples.fixed) entry["fixed"].push_back(FixedJson(sample));
+  }
+  return json;
+}
+
 nlohmann::ordered_json SeriesJson(const std::vector<SeriesSample>& series) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const SeriesSample& sample : series)
@@ -336,9 +413,11 @@ Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std:
   fields.Get("shape", Need::kOptional, &profile.shape);
   fields.ForEach("io", Need::kRequired, [&](JsonFields& item) { ReadIo(item, &profile); });
   fields.ForEach("compute", Need::kRequired,
-                 [&](JsonFields& item) { ReadCompute(item, &profile); });
+                 [&](JsonFields& item) { ReadCompute(item, &profile.compute); });
   fields.ForEach("decode", Need::kOptional, [&](JsonFields& item) { ReadDecode(item, &profile); });
-  fields.ForEach("fixed", Need::kOptional, [&](JsonFields& item) { ReadFixed(item, &profile); });
+  fields.ForEach("fixed", Need::kOptional,
+                 [&](JsonFields& item) { ReadFixed(item, &profile.fixed); });
+  fields.ForEach("batches", Need::kOptional, [&](JsonFields& item) { ReadBatch(item, &profile); });
   ReadSeries(fields, "io_series", &profile.io_series);
   ReadSeries(fields, "compute_series", &profile.compute_series);
   fields.Get("threads", Need::kOptional, &profile.threads);
@@ -371,6 +450,7 @@ std::string ProfileToJson(const DeviceProfile& profile) {
     json["compute"].push_back(ComputeJson(sample));
   if (!profile.decode.empty()) json["decode"] = DecodeJson(profile.decode);
   for (const FixedSample& sample : profile.fixed) json["fixed"].push_back(FixedJson(sample));
+  if (!profile.batches.empty()) json["batches"] = BatchesJson(profile.batches);
   if (!profile.io_series.empty()) json["io_series"] = SeriesJson(profile.io_series);
   if (!profile.compute_series.empty()) json["compute_series"] = SeriesJson(profile.compute_series);
   json["threads"] = profile.threads;

@@ -59,13 +59,16 @@ Status AddRowTable(ContainerWriter& writer, const ModelFolder& folder, RowTableK
   return status;
 }
 
-Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder, RowCoding rows) {
-  STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kEmbedding, 0));
-  for (uint32_t layer = 0; layer < folder.info().shape.layers; ++layer) {
+Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder, RowCoding rows,
+                              const StageExtent& stage) {
+  if (stage.ends.text)
+    STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kEmbedding, 0));
+  for (uint32_t layer = stage.begin; layer < stage.end; ++layer) {
     STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kLayer, layer));
   }
-  if (HasHeadPart(folder.info()))
+  if (stage.ends.head && HasHeadPart(folder.info()))
     STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kHead, 0));
+  if (!stage.ends.text) return {};
   const std::string& text = folder.vocabulary_text();
   std::span<const uint8_t> bytes = AsBytes(text);
   STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kVocabulary, 0, DataType::kF32, bytes));
@@ -82,11 +85,11 @@ Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder
 
 // Layers are independent until they are written: `threads` of them are encoded side by side.
 Status AddLayers(ContainerWriter& writer, const ModelFolder& folder, const ShardOptions& options,
-                 const PartSelection& selection, ShardReport& report) {
+                 const PartSelection& selection, const StageExtent& stage, ShardReport& report) {
   ThreadPool pool(options.threads);
-  uint32_t layers = folder.info().shape.layers;
-  for (uint32_t first = 0; first < layers; first += pool.threads()) {
-    uint32_t count = std::min(pool.threads(), layers - first);
+  report.outliers.assign(folder.info().shape.layers, 0);
+  for (uint32_t first = stage.begin; first < stage.end; first += pool.threads()) {
+    uint32_t count = std::min(pool.threads(), stage.end - first);
     std::vector<std::optional<Result<EncodedLayer>>> encoded(count);
     pool.ParallelFor(count, [&](uint32_t i, uint32_t) {
       encoded[i] = EncodeLayer(folder, first + i, options.codebook, selection);
@@ -95,9 +98,9 @@ Status AddLayers(ContainerWriter& writer, const ModelFolder& folder, const Shard
     for (uint32_t i = 0; i < count; ++i) {
       STI_ASSIGN_OR_RETURN(EncodedLayer layer, std::move(*encoded[i]));
       STI_RETURN_IF_ERROR(writer.AddLayer(first + i, layer.codebook, layer.shards));
-      report.outliers.push_back(layer.outliers);
+      report.outliers[first + i] = layer.outliers;
     }
-    if (options.progress) options.progress(first + count, layers);
+    if (options.progress) options.progress(first - stage.begin + count, stage.end - stage.begin);
   }
   return {};
 }
@@ -211,7 +214,8 @@ Result<PartSelection> Select(const ModelFolder& folder, const ShardOptions& opti
         .At(fault->place)
         .At(options.plan_names[i]);
   }
-  return SelectForPlans(shape, options.plans);
+  if (!options.stage) return SelectForPlans(shape, options.plans);
+  return SelectForPlans(shape, std::vector<Plan>{CutStage(options.plans.front(), *options.stage)});
 }
 
 }  // namespace
@@ -237,11 +241,13 @@ Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& op
   skeleton.partial = !options.plans.empty();
   const Digest digest = ModelDigest(folder, options.codebook, options.rows);
   STI_ASSIGN_OR_RETURN(PartSelection selection, Select(folder, options, digest));
+  if (options.stage) skeleton.stage = ExtentOfStage(options.plans.front(), *options.stage);
   STI_ASSIGN_OR_RETURN(ContainerWriter writer,
                        ContainerWriter::Create(output, skeleton, selection));
   ShardReport report;
-  STI_RETURN_IF_ERROR(AddEverythingButShards(writer, folder, options.rows));
-  STI_RETURN_IF_ERROR(AddLayers(writer, folder, options, selection, report));
+  const StageExtent extent = skeleton.stage.value_or(StageExtent{0, folder.info().shape.layers, {}});
+  STI_RETURN_IF_ERROR(AddEverythingButShards(writer, folder, options.rows, extent));
+  STI_RETURN_IF_ERROR(AddLayers(writer, folder, options, selection, extent, report));
   STI_RETURN_IF_ERROR(writer.Finish(digest));
   report.index = writer.index();
   report.file_bytes = writer.file_bytes();

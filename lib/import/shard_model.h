@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ShardOptions {
   std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};  ///< ascending; not used with plans
   std::vector<Plan> plans;                        ///< if any, store only what they read
   std::vector<std::string> plan_names;            ///< [plans] for messages
+  /// The number of the stage, of one plan that has stages, whose device the container is for;
+  /// nothing: it is for one that runs the whole model.
+  std::optional<size_t> stage;
   CodebookKind codebook = CodebookKind::kScaledTree;
   RowCoding rows = RowCoding::kExact;  ///< coding of the word embeddings
   Layout layout = Layout::kShard;

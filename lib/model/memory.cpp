@@ -19,7 +19,7 @@ constexpr uint32_t kMostThreads = 4096;
 
 uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
   const ModelShape& shape = index.info.shape;
-  const uint32_t tokens = std::min(terms.tokens, kMostTokens);
+  const uint32_t tokens = std::min(terms.extent.tokens, kMostTokens);
   const uint32_t threads = std::clamp(terms.threads, 1U, kMostThreads);
   const ComputeType type = terms.kernel.type.value_or(ComputeType::kFp32);
   const Arithmetic arithmetic{BackendNamed(terms.kernel.name), type};
@@ -28,17 +28,23 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
   for (const bool packed : {false, true}) {
     if (!(packed ? layouts.packed : layouts.plain)) continue;
     transformer = std::max(transformer, Transformer::RoomFor(shape, arithmetic, packed, threads,
-                                                             {tokens, terms.width}));
+                                                             {tokens, terms.extent.width}));
   }
-  return transformer + RowStore::RoomFor(index, tokens) +
+  const NetworkEnds& ends = terms.extent.ends;
+  return transformer + (ends.text ? RowStore::RoomFor(index, tokens) : 0) +
          uint64_t{tokens} * shape.hidden * sizeof(float) +
-         ClassifierHead::RoomFor(shape.hidden, 1, threads);
+         (ends.head ? ClassifierHead::RoomFor(shape.hidden, terms.extent.sequences, threads) : 0);
 }
 
 uint64_t ResidentBytes(const ContainerIndex& index) {
+  return ResidentBytes(index, {0, index.info.shape.layers, {}});
+}
+
+uint64_t ResidentBytes(const ContainerIndex& index, const StageExtent& stage) {
   uint64_t bytes = 0;
   for (const ResidentLocation& part : index.resident) {
-    if (!IsText(part.kind)) bytes += ResidentModel::BytesFor(part, index.info.shape);
+    if (!IsText(part.kind) && IsOfStage(part, stage))
+      bytes += ResidentModel::BytesFor(part, index.info.shape);
   }
   return bytes;
 }

@@ -11,6 +11,8 @@
 
 #include "format/container_index.h"
 #include "types/kernel.h"
+#include "types/plan.h"
+#include "types/stage.h"
 
 namespace sti {
 
@@ -18,14 +20,15 @@ namespace sti {
 struct WorkingTerms {
   Kernel kernel = {};    ///< where its name does not tell a layout, the larger one counts
   uint32_t threads = 1;  ///< 0 counts as 1
-  uint32_t tokens = 0;   ///< tokens of the longest input
-  uint32_t width = 0;    ///< slices of the widest layer
+  PlanExtent extent = {};  ///< what is computed
 };
 
 /// Returns the bytes of working memory. More than 2^20 tokens or 4096 threads count as so many.
 uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms);
 
-/// Returns what ResidentModel::bytes will be with all layers and the head.
+/// Returns what ResidentModel::bytes will be with all layers and both ends.
 uint64_t ResidentBytes(const ContainerIndex& index);
+/// Returns what it will be with the layers and the ends of a stage.
+uint64_t ResidentBytes(const ContainerIndex& index, const StageExtent& stage);
 
 }  // namespace sti

@@ -56,6 +56,13 @@ uint64_t BytesIn(const Parameters<kHome>& parameters) {
 
 }  // namespace
 
+ResidentModel ResidentModel::For(const ModelInfo& info, const NetworkEnds& ends) {
+  ResidentModel model;
+  model.layers.resize(info.shape.layers);
+  model.has_head = !ends.head || !HasHeadPart(info);
+  return model;
+}
+
 void ResidentModel::KeepLayers(std::span<const uint32_t> kept) {
   for (uint32_t layer = 0; layer < layers.size(); ++layer) {
     if (!std::ranges::binary_search(kept, layer)) layers[layer] = {};
@@ -92,8 +99,6 @@ Status ResidentModel::SetEmbedding(const ContainerIndex& index, std::span<const 
   STI_RETURN_IF_ERROR(ReadParameters(index, index.Resident(ResidentKind::kEmbedding), stored,
                                      NameIn(file, ResidentKind::kEmbedding), &read));
   embedding = std::move(read);
-  layers.resize(index.info.shape.layers);
-  if (!HasHeadPart(index.info)) has_head = true;
   return {};
 }
 
@@ -117,7 +122,8 @@ Status ResidentModel::SetHead(const ContainerIndex& index, std::span<const uint8
   return {};
 }
 
-Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uint32_t> layers) {
+Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uint32_t> layers,
+                                        const NetworkEnds& ends) {
   const ContainerIndex& index = file.index();
   const auto read = [&](ResidentKind kind, uint32_t layer) {
     return file.ReadPart(index.Resident(kind, layer).part, ResidentName(kind, layer));
@@ -125,10 +131,13 @@ Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uin
   const auto bytes = [&](const LoadedRange& range, ResidentKind kind, uint32_t layer) {
     return range.Bytes(index.Resident(kind, layer).part);
   };
-  ResidentModel model;
-  STI_ASSIGN_OR_RETURN(LoadedRange range, read(ResidentKind::kEmbedding, 0));
-  STI_RETURN_IF_ERROR(
-      model.SetEmbedding(index, bytes(range, ResidentKind::kEmbedding, 0), file.name()));
+  ResidentModel model = ResidentModel::For(index.info, ends);
+  LoadedRange range;
+  if (ends.text) {
+    STI_ASSIGN_OR_RETURN(range, read(ResidentKind::kEmbedding, 0));
+    STI_RETURN_IF_ERROR(
+        model.SetEmbedding(index, bytes(range, ResidentKind::kEmbedding, 0), file.name()));
+  }
   for (uint32_t layer : layers) {
     STI_ASSIGN_OR_RETURN(range, read(ResidentKind::kLayer, layer));
     STI_RETURN_IF_ERROR(

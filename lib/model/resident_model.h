@@ -9,6 +9,8 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "model/layer_parameters.h"
+#include "types/model_info.h"
+#include "types/stage.h"
 
 namespace sti {
 
@@ -18,7 +20,10 @@ struct ResidentModel {
   EmbeddingParameters embedding;
   std::vector<LayerParameters> layers;  ///< [N]; a layer whose part is not held is empty
   HeadParameters head;
-  bool has_head = false;  ///< `head` is there, or the model's head has no parameters
+  bool has_head = false;  ///< `head` is there, or what is run needs no parameters of a head
+
+  /// Returns the parameters of a model of which runs compute these ends: none yet.
+  static ResidentModel For(const ModelInfo& info, const NetworkEnds& ends);
 
   /// Returns the memory that the parameters take, in bytes.
   [[nodiscard]] uint64_t bytes() const;
@@ -34,7 +39,7 @@ struct ResidentModel {
 
   /// Each of these three reads one part's parameters out of its stored bytes, whose checksum the
   /// caller has verified, in place of those held before. DataError naming `file` and the part if
-  /// its size is not the shape's; then nothing changes. SetEmbedding comes before SetLayer.
+  /// its size is not the shape's; then nothing changes.
   [[nodiscard]] Status SetEmbedding(const ContainerIndex& index, std::span<const uint8_t> stored,
                                     const std::string& file);
   [[nodiscard]] Status SetLayer(const ContainerIndex& index, uint32_t layer,
@@ -43,8 +48,9 @@ struct ResidentModel {
                                const std::string& file);
 };
 
-/// Reads embedding, head and the parts of `layers` out of the file, and verifies their checksums.
-/// Errors are those of ContainerFile::ReadPart.
-Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uint32_t> layers);
+/// Reads the parts of `layers` and of the ends of the network out of the file, and verifies their
+/// checksums. Errors are those of ContainerFile::ReadPart.
+Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uint32_t> layers,
+                                        const NetworkEnds& ends = {});
 
 }  // namespace sti

@@ -12,7 +12,10 @@ namespace sti {
 /// Returns the names of a model's traits, in one order; none of a model that 1.3 can say.
 std::vector<std::string_view> TraitsOf(const ModelInfo& info);
 
-/// Returns whether a name is that of a trait that this library computes.
+/// The name that a container of one stage has besides. It is no trait of a model.
+inline constexpr std::string_view kStageTrait = "stage";
+
+/// Returns whether a name is that of a trait that this library computes, or kStageTrait.
 bool IsKnownTrait(std::string_view name);
 
 }  // namespace sti

@@ -23,7 +23,11 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
   bounds.model = index.model;
   bounds.holds = [&](const ShardAtBits& shard) { return index.Holds(shard); };
   const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
-  if (!fault) return {};
+  if (!fault && index.Serves({plan.layers.front(), plan.layers.back() + 1, plan.ends})) return {};
+  if (!fault) {
+    return ForeignError("has one stage of a model alone, and other layers or ends are to be run")
+        .At(file.name());
+  }
   return Error{fault->kind, "the plan does not fit " + file.name() + ": " + fault->text()}.Fix(
       RemedyFor(*fault));
 }

@@ -135,6 +135,12 @@ std::optional<double> TimeOfWidth(const std::vector<std::pair<uint32_t, double>>
   return OnLine(*(above - 1), *above, width);
 }
 
+/// Returns the times of passes of so many inputs; null if there are none, and for one input.
+const BatchSamples* FindBatch(const DeviceProfile& profile, uint32_t batch) {
+  const auto found = std::ranges::find(profile.batches, batch, &BatchSamples::batch);
+  return found == profile.batches.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 Status ValidateProfile(const DeviceProfile& profile) {
@@ -151,28 +157,36 @@ uint32_t LongestProfiledLength(const DeviceProfile& profile) {
 
 Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t length, Risk risk,
                                       const ProfileReading& reading) {
+  const BatchSamples* const batch = FindBatch(profile, reading.batch);
+  if (reading.batch > 1 && batch == nullptr) {
+    return DataError("has no times of passes of " + std::to_string(reading.batch) + " inputs")
+        .In(Source::kProfile)
+        .Fix(Remedy::kMeasureBatches);
+  }
+  const std::vector<ComputeSample>& compute = batch != nullptr ? batch->compute : profile.compute;
+  const std::vector<FixedSample>& fixed = batch != nullptr ? batch->fixed : profile.fixed;
   DeviceModel model;
-  const std::optional<uint32_t> holding = HoldingLength(profile.compute, length);
+  const std::optional<uint32_t> holding = HoldingLength(compute, length);
   if (!holding) {
     return UsageError("no profiled length holds " + std::to_string(length) +
-                      " tokens, the profile has " + Lengths(profile.compute))
+                      " tokens, the profile has " + Lengths(compute))
         .Fix(Remedy::kMeasureLengths);
   }
   model.length_ = *holding;
   model.interpolate_ = reading.interpolate;
   model.widths_were_chosen_ = profile.provenance == Provenance::kMeasured;
-  model.widths_ = LayerTimes(profile.compute, *holding, risk, reading.freq, false);
-  model.last_ = LayerTimes(profile.compute, *holding, risk, reading.freq, true);
+  model.widths_ = LayerTimes(compute, *holding, risk, reading.freq, false);
+  model.last_ = LayerTimes(compute, *holding, risk, reading.freq, true);
   model.decode_ = DecodeTimes(profile.decode, reading.freq);
   if (model.widths_.empty()) {
     return UsageError("no layer times at " + std::to_string(reading.freq) +
                       " kHz or less; ask for a clock that was profiled")
         .In(Source::kProfile);
   }
-  if (!profile.fixed.empty()) {
-    const std::optional<uint32_t> row = HoldingLength(profile.fixed, length);
+  if (!fixed.empty()) {
+    const std::optional<uint32_t> row = HoldingLength(fixed, length);
     if (!row) {
-      return DataError("fixed has lengths " + Lengths(profile.fixed) + ", none holds " +
+      return DataError("fixed has lengths " + Lengths(fixed) + ", none holds " +
                        std::to_string(length) + " tokens")
           .In(Source::kProfile)
           .Fix(Remedy::kMeasureAgain);
@@ -181,14 +195,14 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
     const auto slower = [](double* time_us, double other_us) {
       *time_us = std::max(*time_us, other_us);
     };
-    for (const FixedSample& sample : profile.fixed) {
+    for (const FixedSample& sample : fixed) {
       if (sample.length != *row) continue;
       slower(&model.fixed_.embed_us, TimeAt(risk, sample.embed_us, sample.embed_p99_us));
       slower(&model.fixed_.embed_io_us, TimeAt(risk, sample.embed_io_us, sample.embed_io_p99_us));
       slower(&model.fixed_.head_us, TimeAt(risk, sample.head_us, sample.head_p99_us));
       slower(&rows_us, sample.embed_io_us);
     }
-    model.fixed_.embed_io_start_us = std::min(RowsStartUs(profile.fixed), rows_us);
+    model.fixed_.embed_io_start_us = std::min(RowsStartUs(fixed), rows_us);
   }
   for (const IoSample& sample : profile.io) {
     const double time_us = TimeAt(risk, sample.load_us, sample.p99_us);
@@ -261,8 +275,8 @@ DeviceModel DeviceModel::Slowed(double io_ratio, double compute_ratio, double em
 
 Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t length,
                                         uint64_t freq, const Judging& judging,
-                                        std::optional<double> target_us) {
-  const ProfileReading reading{freq, judging.interpolate};
+                                        std::optional<double> target_us, uint32_t batch) {
+  const ProfileReading reading{freq, judging.interpolate, batch};
   STI_ASSIGN_OR_RETURN(DeviceModel median,
                        DeviceModel::Make(profile, length, Risk::kMedian, reading));
   STI_ASSIGN_OR_RETURN(DeviceModel p99, DeviceModel::Make(profile, length, Risk::kP99, reading));
@@ -271,9 +285,10 @@ Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t l
 }
 
 Result<DeviceModels> DeviceModels::Make(const CheckedInput& input, uint32_t length, uint64_t freq,
-                                        const Judging& judging, std::optional<double> target_us) {
+                                        const Judging& judging, std::optional<double> target_us,
+                                        uint32_t batch) {
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       Make(input->profile, length, freq, judging, target_us));
+                       Make(input->profile, length, freq, judging, target_us, batch));
   if (input->info.head.rows() == OutputRows::kAll) {
     for (DeviceModel* device : {&devices.median, &devices.p99}) device->ForgetLastLayers();
   }
@@ -301,21 +316,25 @@ DeviceProfile DriftedProfile(const DeviceProfile& profile, double compute_ratio,
     sample.load_us *= io;
     sample.p99_us *= io;
   }
-  for (ComputeSample& sample : now.compute) {
-    sample.layer_us *= compute;
-    sample.p99_us *= compute;
-    sample.last_us *= compute;
-    sample.last_p99_us *= compute;
-  }
+  const auto drift = [&](std::vector<ComputeSample>& layers, std::vector<FixedSample>& fixed) {
+    for (ComputeSample& sample : layers) {
+      sample.layer_us *= compute;
+      sample.p99_us *= compute;
+      sample.last_us *= compute;
+      sample.last_p99_us *= compute;
+    }
+    for (FixedSample& sample : fixed) {
+      sample.embed_us *= compute;
+      sample.embed_p99_us *= compute;
+      sample.head_us *= compute;
+      sample.head_p99_us *= compute;
+      sample.embed_io_us *= io;
+      sample.embed_io_p99_us *= io;
+    }
+  };
+  drift(now.compute, now.fixed);
+  for (BatchSamples& samples : now.batches) drift(samples.compute, samples.fixed);
   for (DecodeSample& sample : now.decode) sample.extra_us *= compute;
-  for (FixedSample& sample : now.fixed) {
-    sample.embed_us *= compute;
-    sample.embed_p99_us *= compute;
-    sample.head_us *= compute;
-    sample.head_p99_us *= compute;
-    sample.embed_io_us *= io;
-    sample.embed_io_p99_us *= io;
-  }
   return now;
 }
 

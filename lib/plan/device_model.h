@@ -16,6 +16,7 @@ namespace sti {
 struct ProfileReading {
   uint64_t freq = 0;  ///< kHz: the highest profiled clock not above it counts; 0: the highest
   bool interpolate = false;  ///< a width between two profiled ones is estimated
+  uint32_t batch = 1;        ///< inputs of a pass
 };
 
 /// T_fixed and its parts, in microseconds; 0 where the profile has none.
@@ -103,15 +104,17 @@ struct DeviceModels {
   DeviceModel median;
   DeviceModel p99;
   Risk risk = Risk::kP99;
-  /// Reads a valid profile for inputs of `length` tokens at a clock of `freq` kHz, 0 for the
+  /// Reads a valid profile for passes of `batch` inputs of `length` tokens at a clock of `freq` kHz, 0 for the
   /// highest, and for runs of `target_us`; without a target for the shortest series. Errors are
   /// those of DeviceModel::Make.
   static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, uint64_t freq,
-                                   const Judging& judging, std::optional<double> target_us);
+                                   const Judging& judging, std::optional<double> target_us,
+                                   uint32_t batch = 1);
   /// Does so for the model and the profile of an input. Where the model's head wants all rows of
   /// the last layer, that takes as long as any other.
   static Result<DeviceModels> Make(const CheckedInput& input, uint32_t length, uint64_t freq,
-                                   const Judging& judging, std::optional<double> target_us);
+                                   const Judging& judging, std::optional<double> target_us,
+                                   uint32_t batch = 1);
   /// Returns the models for runs of `run_us` on the device of `profile`, which these are of.
   [[nodiscard]] DeviceModels ForRunsOf(double run_us, const DeviceProfile& profile) const;
   /// Returns the one that decides feasibility.

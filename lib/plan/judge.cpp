@@ -117,20 +117,6 @@ bool FillBudgets(const PlannedRun& run, DelayModel model, double slack_us, bool 
   return model != DelayModel::kBudgets || !has_target || AibsValid(aibs(0, run.StreamedIo()));
 }
 
-/// Returns an error unless the plan, its turns and its variants have no fault within the model.
-Status CheckFits(const CheckedInput& input, const Plan& plan) {
-  const ShardCatalog& catalog = input->catalog;
-  PlanBounds bounds;
-  bounds.layers = catalog.layers;
-  bounds.width = catalog.width;
-  if (input->info.shape.vocabulary != 0) bounds.vocabulary = input->info.shape.vocabulary;
-  bounds.model = input->model;
-  bounds.holds = [&](const ShardAtBits& shard) { return catalog.BytesOf(shard).has_value(); };
-  const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
-  if (!fault) return {};
-  return Error{fault->kind, fault->text(), Source::kPlan}.Fix(RemedyFor(*fault));
-}
-
 /// Returns the bits of the shards that a plan runs, and those that its turns and variants run.
 std::set<uint32_t> BitsOf(const Plan& plan) {
   std::set<uint32_t> all_bits;
@@ -235,6 +221,19 @@ Verdict EvaluateVariant(const CheckedInput& input, const Judging& judging,
 PredictedQuality WholeQuality(const Importance& importance, const ModelInfo& model) {
   const SubmodelScore& whole = importance.submodels.back();  // N x M at the most bits
   return QualityOf(importance, model, whole.loss, whole.accuracy);
+}
+
+Status CheckFits(const CheckedInput& input, const Plan& plan) {
+  const ShardCatalog& catalog = input->catalog;
+  PlanBounds bounds;
+  bounds.layers = catalog.layers;
+  bounds.width = catalog.width;
+  if (input->info.shape.vocabulary != 0) bounds.vocabulary = input->info.shape.vocabulary;
+  bounds.model = input->model;
+  bounds.holds = [&](const ShardAtBits& shard) { return catalog.BytesOf(shard).has_value(); };
+  const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
+  if (!fault) return {};
+  return Error{fault->kind, fault->text(), Source::kPlan}.Fix(RemedyFor(*fault));
 }
 
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,

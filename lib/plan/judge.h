@@ -82,6 +82,9 @@ Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const
 /// has A(n, m).
 PredictedQuality WholeQuality(const Importance& importance, const ModelInfo& model);
 
+/// Returns kDamaged or kForeign if a plan from elsewhere has a fault within the model.
+Status CheckFits(const CheckedInput& input, const Plan& plan);
+
 /// Returns the device models for a plan from elsewhere; errors are those of CheckPlan.
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
                                     const Plan& plan);

@@ -141,7 +141,7 @@ std::vector<double> PlannedRun::StreamedIo() const {
 PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                  const PlanTurn* turn) {
   PlannedRun run;
-  run.lane = LaneOf(input, device, plan.layers, plan.width, plan.cold);
+  run.lane = LaneOf(input, device, plan.layers, plan.width, plan.cold, plan.ends);
   run.lane.decode_us = DecodeTimes(device, turn == nullptr ? plan.bits : turn->bits);
   run.streamed.reserve(plan.layers.size() * plan.width);
   if (turn != nullptr) {

@@ -18,6 +18,7 @@
 #include "types/model_info.h"
 #include "types/plan.h"
 #include "types/shard_id.h"
+#include "types/stage.h"
 #include "types/strategy.h"
 #include "types/submodel.h"
 
@@ -130,9 +131,12 @@ struct MemoryBeforeShards {
   std::optional<uint64_t> process;  ///< code, libraries, stacks; nothing: not known
   uint64_t resident = 0;            ///< biases, norms, head and tokenizer of an open model
   uint32_t row_bytes = 0;  ///< one row of word embeddings that is preloaded; 0: none can be
-  /// Returns the bytes that a run works in, for inputs of `tokens` tokens through layers of `width`
-  /// slices; pure.
-  std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;
+  /// Returns the bytes that a run works in; pure.
+  std::function<uint64_t(const PlanExtent& extent)> working = nullptr;
+  /// Returns what takes the place of `resident` in a process that runs a stage alone; pure.
+  std::function<uint64_t(const StageExtent& stage)> stage_resident = nullptr;
+  /// Returns the bytes of the passes that a stage of this extent receives and sends ahead; pure.
+  std::function<uint64_t(const PlanExtent& extent)> link = nullptr;
   /// Returns the bytes of embedding rows that a fallback holds for inputs of `tokens` tokens; pure.
   std::function<uint64_t(uint32_t tokens)> fallback_rows = nullptr;
 };

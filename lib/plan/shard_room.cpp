@@ -17,7 +17,7 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) {
 
 uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const PlanExtent& extent) {
   const uint64_t process = memory.process.value_or(kUnknownProcessBytes);
-  const uint64_t working = memory.working ? memory.working(extent.tokens, extent.width) : 0;
+  const uint64_t working = memory.working ? memory.working(extent) : 0;
   return AddSaturated(AddSaturated(process, memory.resident), working);
 }
 

@@ -55,6 +55,14 @@ void SplitOpening(double open_us, PlanTimeline* timeline) {
 
 }  // namespace
 
+PlanTimeline TimelineOf(const PlanCore& plan, const PlannedRun& run,
+                        std::optional<uint64_t> staging_bytes) {
+  PlanTimeline timeline;
+  timeline.wake_us = run.wake_us;
+  Play(plan, run, staging_bytes, 0, &timeline);
+  return timeline;
+}
+
 Result<PlanTimeline> PlayPlan(const PlanInput& input, const Judging& judging, const Plan& plan,
                               Risk risk) {
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "plan/lanes.h"
+#include "plan/planned_run.h"
 #include "plan/request.h"
 #include "types/plan.h"
 #include "types/shard_id.h"
@@ -42,5 +44,10 @@ struct PlanTimeline {
 /// CheckPlan. Thread-safe.
 Result<PlanTimeline> PlayPlan(const PlanInput& input, const Judging& judging, const Plan& plan,
                               Risk risk = Risk::kMedian);
+
+/// Returns the timeline of a run that RunOf has made of a plan without a cascade, warm, with so much
+/// staging; nothing: as much as it likes.
+PlanTimeline TimelineOf(const PlanCore& plan, const PlannedRun& run,
+                        std::optional<uint64_t> staging_bytes);
 
 }  // namespace sti

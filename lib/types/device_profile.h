@@ -80,6 +80,14 @@ struct FixedSample {
   double head_p99_us = 0;
 };
 
+/// Times of passes of several inputs together, each of the samples' lengths. What decoding adds is
+/// as for one: a pass decodes a layer once.
+struct BatchSamples {
+  uint32_t batch = 0;  ///< inputs of a pass, 2 or more
+  std::vector<ComputeSample> compute;
+  std::vector<FixedSample> fixed;
+};
+
 /// Work of one lane done item after item, a series. The 99th percentile of a series is not the sum
 /// of those of its items: a slow moment slows several at once, and others make up for each other.
 struct SeriesSample {
@@ -105,6 +113,8 @@ struct DeviceProfile {
   std::vector<ComputeSample> compute;
   std::vector<DecodeSample> decode;  ///< bits that it lacks add nothing
   std::vector<FixedSample> fixed;
+  /// The same of passes of several inputs, ascending by their number; empty where not measured.
+  std::vector<BatchSamples> batches;
   /// Series of reads, and of layers: ascending in `median_us`, while p99_us / median_us never
   /// rises. Empty where not measured.
   std::vector<SeriesSample> io_series;

@@ -49,6 +49,7 @@ inline constexpr uint64_t kMaxProfiledBytes = uint64_t{1}
                                               << 40;  ///< most bytes of a profiled read or process
 inline constexpr uint32_t kMaxMergedReadBytes = 64U << 20;
 inline constexpr uint32_t kMaxReadsInFlight = 256;
+inline constexpr size_t kMaxProfiledBatches = 16;
 inline constexpr double kMaxNoise = 1e6;
 inline constexpr double kMaxCelsius = 1e6;
 
@@ -60,6 +61,8 @@ inline constexpr size_t kMaxVariants = 64;
 inline constexpr size_t kMaxTurns = 64;
 inline constexpr size_t kMaxCascadeLevels = 3;  ///< levels of a cascade, the plan itself the last
 inline constexpr size_t kMaxPlanWords = 65536;
+inline constexpr size_t kMaxStages = 64;
+inline constexpr uint32_t kMaxMicrobatch = 256;  ///< sequences of a pass
 inline constexpr uint64_t kMaxStagingBytes = uint64_t{1} << 40;
 
 /// Returns whether a number from a file can be a share: 0 to 1, and a number at all.

@@ -10,13 +10,14 @@
 namespace sti {
 
 PlanExtent PlanCore::Extent() const {
-  return {length, std::max(width, fallback ? fallback->width : 0)};
+  return {most_tokens(), std::max(width, fallback ? fallback->width : 0), microbatch, ends};
 }
 
 PlanExtent Plan::Extent() const {
   PlanExtent extent = PlanCore::Extent();
   const auto add = [&](const PlanExtent& other) {
-    extent = {std::max(extent.tokens, other.tokens), std::max(extent.width, other.width)};
+    extent.tokens = std::max(extent.tokens, other.tokens);
+    extent.width = std::max(extent.width, other.width);
   };
   for (const PlanCore& variant : variants) add(variant.Extent());
   if (cascade) {
@@ -52,6 +53,47 @@ Digest SubmodelDigest(const PlanCore& plan) {
     }
   }
   return digester.Finish();
+}
+
+StageExtent ExtentOfStage(const Plan& plan, size_t number) {
+  const std::vector<PlanStage>& stages = plan.staged->stages;
+  const PlanStage& stage = stages[number];
+  return {plan.layers[stage.begin], plan.layers[stage.end - 1] + 1,
+          {.text = number == 0, .head = number + 1 == stages.size()}};
+}
+
+Plan CutStage(const Plan& plan, size_t number) {
+  const PlanStage& stage = plan.staged->stages[number];
+  const auto cut = [&](const Grid<uint32_t>& grid) {
+    Grid<uint32_t> rows(stage.end - stage.begin, grid.columns());
+    for (uint32_t k = stage.begin; k < stage.end; ++k)
+      std::ranges::copy(grid.Row(k), rows.Row(k - stage.begin).begin());
+    return rows;
+  };
+  Plan own;
+  own.model = plan.model;
+  own.shape = plan.shape;
+  own.strategy = plan.strategy;
+  own.other_strategy = plan.other_strategy;
+  own.length = plan.length;
+  own.layers.assign(plan.layers.begin() + stage.begin, plan.layers.begin() + stage.end);
+  own.width = plan.width;
+  own.slices = cut(plan.slices);
+  own.bits = cut(plan.bits);
+  own.preload = stage.preload;
+  own.preload_bytes = stage.preload_bytes;
+  own.predicted_latency_us = own.predicted_p99_us = stage.pass_us;
+  own.predicted_peak_bytes = stage.predicted_peak_bytes;
+  own.kernel = stage.kernel;
+  own.read_path = stage.read_path;
+  own.staging_bytes = stage.staging_bytes;
+  own.read_bytes = stage.read_bytes;
+  own.read_depth = stage.read_depth;
+  own.threads = stage.threads;
+  own.cpus = stage.cpus;
+  own.ends = ExtentOfStage(plan, number).ends;
+  own.microbatch = plan.staged->microbatch;
+  return own;
 }
 
 uint64_t StreamedBytes(const PlanCore& plan, uint64_t row_bytes) {

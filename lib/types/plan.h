@@ -14,6 +14,7 @@
 #include "types/grid.h"
 #include "types/kernel.h"
 #include "types/shard_id.h"
+#include "types/stage.h"
 #include "types/strategy.h"
 #include "types/submodel.h"
 
@@ -56,10 +57,13 @@ struct PlanTimes {
   }
 };
 
-/// Says what working memory must hold: inputs of up to `tokens` through layers of `width` slices.
+/// Says what working memory must hold: passes of up to `sequences`, and of up to `tokens` tokens in
+/// all, through layers of `width` slices and these ends of the network.
 struct PlanExtent {
   uint32_t tokens = 0;
   uint32_t width = 0;
+  uint32_t sequences = 1;
+  NetworkEnds ends = {};
 };
 
 /// A submodel as it is planned: what a plan, each of its variants and each level of its cascade say
@@ -106,7 +110,13 @@ struct PlanCore {
   double row_p99_share = 1;
   /// The submodel that a run computes with when it gives up on IO; nothing: no label is guaranteed.
   std::optional<Fallback> fallback;
+  /// What the runs of a stage are, and of no plan in a file: the ends of the network beside `layers`,
+  /// and the most sequences, each of up to `length` tokens, that a run takes together.
+  NetworkEnds ends = {};
+  uint32_t microbatch = 1;
 
+  /// Returns the most tokens of a run, all sequences together.
+  [[nodiscard]] uint32_t most_tokens() const { return length * microbatch; }
   /// Returns the shard at position (k, i).
   [[nodiscard]] ShardId Id(uint32_t k, uint32_t i) const { return {layers[k], slices.At(k, i)}; }
   /// Returns the input that it is planned for, and the widest layer of it and its fallback.
@@ -165,6 +175,10 @@ struct Plan : PlanCore {
   /// Submodels that an input goes through before this one; nothing: there are none. A plan with a
   /// cascade has no variants, no turns and no fallback, and is not cold.
   std::optional<PlanCascade> cascade = {};
+  /// Devices that the model is split over, each of which runs a stage; nothing: one runs it whole,
+  /// as any can. A plan with stages has no more than a submodel besides, and preloads nothing
+  /// itself.
+  std::optional<PlanStages> staged = {};
 
   /// Returns the longest input and the widest layer of the plan, its variants, its cascade levels
   /// and fallbacks.
@@ -179,6 +193,13 @@ inline Submodel SubmodelOf(const PlanCore& plan) {
 /// Returns a digest of what a plan computes: its layers, with the slices and the bits of each.
 /// Embeddings of a model compare exactly where it is the same, whatever is preloaded.
 Digest SubmodelDigest(const PlanCore& plan);
+
+/// Returns the plan by which the device of the `number`-th of a plan's stages runs it: its layers and
+/// ends alone, with what the stage says of memory and the device.
+Plan CutStage(const Plan& plan, size_t number);
+
+/// Returns the part of the model that this stage of a plan runs.
+StageExtent ExtentOfStage(const Plan& plan, size_t number);
 
 /// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.
 void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, PlanCore* plan);

@@ -15,6 +15,7 @@
 #include "types/fields.h"
 #include "types/file_text.h"
 #include "types/plan_fields.h"
+#include "types/stage.h"
 
 namespace sti {
 namespace {
@@ -305,6 +306,50 @@ Fault CheckCascade(const Plan& plan, const PlanBounds& bounds) {
   return fault;
 }
 
+/// Checks one stage, whose layers follow those of the stages before it.
+Fault CheckStage(const Plan& plan, const PlanStage& stage, uint32_t begin, const ShardBits& runs) {
+  if (!IsDeviceName(stage.device))
+    return Broken("device is no name of at most 64 printable characters without space or quote");
+  if (stage.begin != begin || stage.end <= begin || stage.end > plan.layers.size())
+    return Broken("its layers do not follow those of the stage before");
+  std::set<ShardId> seen;
+  const auto first = plan.layers.begin() + stage.begin;
+  const auto last = plan.layers.begin() + stage.end;
+  for (const ShardAtBits& shard : stage.preload) {
+    const auto found = runs.find(shard.id);
+    if (found == runs.end() || found->second != shard.bits ||
+        !std::binary_search(first, last, shard.id.layer) || !seen.insert(shard.id).second) {
+      return Broken("preload: " + NameOf(shard) + " is not what the stage runs, or is there twice");
+    }
+  }
+  return CheckFields(stage, stage.end - stage.begin);
+}
+
+/// Checks stages, and that the plan has nothing that goes on from one input to the next.
+Fault CheckStages(const Plan& plan, const ShardBits& runs) {
+  if (!plan.staged) return {};
+  const std::vector<PlanStage>& stages = plan.staged->stages;
+  if (!plan.variants.empty() || !plan.turns.empty() || plan.cascade || plan.fallback ||
+      plan.cold || plan.wake_us || !plan.words.empty() || !plan.preload.empty()) {
+    return Broken(
+        "a plan with stages has variants, turns, a cascade, a fallback, words, a preload or a lead "
+        "time of its own, or is cold");
+  }
+  if (stages.empty() || stages.size() > kMaxStages) return Broken("not 1 to 64 stages");
+  if (uint64_t{plan.length} * plan.staged->microbatch > kMaxLength)
+    return Broken("microbatch times length is more than 2^20 tokens");
+  std::set<std::string> devices;
+  uint32_t begin = 0;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (Fault fault = In("stages", i, CheckStage(plan, stages[i], begin, runs))) return fault;
+    if (!devices.insert(stages[i].device).second)
+      return In("stages", i, Broken("its device has a stage already"));
+    begin = stages[i].end;
+  }
+  if (begin != plan.layers.size()) return Broken("the stages do not run all layers");
+  return CheckFields(*plan.staged, 0);
+}
+
 }  // namespace
 
 Remedy RemedyFor(const PlanFault& fault) {
@@ -327,7 +372,8 @@ std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bound
     if (!planned.emplace(variant.length, variant.freq).second)
       return In("variants", i, Broken("its length and freq are planned already"));
   }
-  return CheckCascade(plan, bounds);
+  if (Fault fault = CheckCascade(plan, bounds)) return fault;
+  return CheckStages(plan, runs);
 }
 
 }  // namespace sti

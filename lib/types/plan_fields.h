@@ -22,6 +22,7 @@
 #include "types/limits.h"
 #include "types/plan.h"
 #include "types/shard_id.h"
+#include "types/stage.h"
 #include "types/strategy.h"
 
 namespace sti {
@@ -43,6 +44,7 @@ inline constexpr Rule kTemperature{.least = kLeastTemperature,
 inline constexpr Rule kCosine{-1, 1, "not from -1 to 1"};
 inline constexpr Rule kSlope{0, kMostSlope, "not from 0 to 1000000"};
 inline constexpr Rule kStaging = Rule{0, kMaxStagingBytes, "more than 1 TiB"}.OrNothing();
+inline constexpr Rule kStagingOfStage{0, kMaxStagingBytes, "more than 1 TiB"};
 inline constexpr Rule kOrNothing{.zero_is_nothing = true};
 inline constexpr Rule kTimeOrNothing = kTime.OrNothing();
 inline constexpr Rule kMergedRead{.least = 0,
@@ -58,6 +60,9 @@ inline constexpr Rule kWords{.entries = kMaxPlanWords};
 inline constexpr Rule kPreload{.entries = kMaxLayers * kMaxWidth,
                                .too_many = "preload has more entries than a plan has shards"};
 inline constexpr Rule kVariants{.entries = kMaxVariants, .too_many = "more than 64 variants"};
+inline constexpr Rule kMicrobatch{
+    .least = 1, .most = kMaxMicrobatch, .fault = "not from 1 to 256", .left_out = 1};
+inline constexpr Rule kStages{.entries = kMaxStages, .too_many = "more than 64 stages"};
 inline constexpr Rule kTurns{
     .entries = kMaxTurns, .too_many = "more than 64 turns", .counted = "turn"};
 
@@ -126,6 +131,9 @@ void Fields(V& visit, T& turn) {
   QualityFields(visit, turn.quality, 7, 8, 9);
 }
 
+/// Holds the stages of a plan; a plan that has none has no field of PlanStages.
+inline constexpr Field kStagesField{"stages", 45, Spelled::kIfSaid, rule::kStages};
+
 /// Describes what a level before the last has besides its plan, whose place is 0.
 template <typename V, Like<CascadeLevel> T>
 void Fields(V& visit, T& level) {
@@ -148,6 +156,40 @@ void Fields(V& visit, T& cascade) {
   visit(Field{"mean_us", 4, kAlways, rule::kTime}, cascade.mean_us);
   visit(Field{"worst_path_us", 5, kAlways, rule::kTime}, cascade.worst_path_us);
   QualityFields(visit, cascade.quality, 6, 7, 8);
+}
+
+template <typename V, Like<PlanStage> T>
+void Fields(V& visit, T& stage) {
+  using enum Spelled;
+  visit(Field{"device", 0, kRequired, rule::kShortText}, stage.device);
+  visit(Field{"begin", 1, kRequired}, stage.begin);
+  visit(Field{"end", 2, kRequired}, stage.end);
+  visit(Field{"preload", 3, kAlways, rule::kPreload}, stage.preload);
+  visit(Field{"preload_bytes", 4}, stage.preload_bytes);
+  visit(Field{"staging_bytes", 5, kAlways, rule::kStagingOfStage}, stage.staging_bytes);
+  visit(Field{"predicted_peak_bytes", 6}, stage.predicted_peak_bytes);
+  visit(Field{"period_us", 7, kAlways, rule::kTime}, stage.period_us);
+  visit(Field{"pass_us", 8, kAlways, rule::kTime}, stage.pass_us);
+  visit(Field{"transfer_us", 9, kAlways, rule::kTime}, stage.transfer_us);
+  visit(Field{"delay_us", 10, kAlways, rule::kTime}, stage.delay_us);
+  std::string kernel = stage.kernel.name;
+  visit(Field{"kernel", 11, kAlways, rule::kShortText}, kernel);
+  visit(Field{"read_path", 12, kAlways, rule::kShortText}, stage.read_path);
+  visit(Field{"read_bytes", 13, kIfSaid, rule::kMergedRead}, stage.read_bytes);
+  visit(Field{"read_depth", 14, kIfSaid, rule::kReadsInFlight}, stage.read_depth);
+  visit(Field{"threads", 15, kIfSaid, rule::kThreads}, stage.threads);
+  visit(Field{"cpus", 16, kIfSaid, rule::kCores}, stage.cpus);
+  if constexpr (!std::is_const_v<T>) stage.kernel = ParseKernel(std::move(kernel));
+}
+
+/// Describes a plan's stages, whose fields a file holds beside those of the plan.
+template <typename V, Like<PlanStages> T>
+void Fields(V& visit, T& staged) {
+  using enum Spelled;
+  visit(Field{"microbatch", 42, kAlways, rule::kMicrobatch}, staged.microbatch);
+  visit(Field{"period_us", 43, kAlways, rule::kTime}, staged.period_us);
+  visit(Field{"throughput_per_s", 44, kAlways, rule::kTime}, staged.throughput_per_s);
+  visit(kStagesField, staged.stages);
 }
 
 /// Describes a submodel as it is planned. A file holds two fields of a whole plan among these.
@@ -202,7 +244,7 @@ void CoreFields(V& visit, T& plan, B& turn_bytes, W& words) {
   }
 }
 
-/// Describes what a plan has besides `variants`, `turns` and `cascade`.
+/// Describes what a plan has besides `variants`, `turns`, `cascade` and stages.
 template <typename V, Like<Plan> T>
 void Fields(V& visit, T& plan) {
   CoreFields<V, AsConst<T, PlanCore>>(visit, plan, plan.turn_bytes, plan.words);

@@ -142,7 +142,8 @@ Fault CheckAscending(const char* list, const char* field, std::vector<TimedAmoun
 
 /// Times ascend with width at each length and clock, and with length at each width and clock: of
 /// all layers, or of last ones as far as they were measured.
-Fault CheckLayerOrder(const std::vector<ComputeSample>& compute, Risk risk, bool last) {
+Fault CheckLayerOrder(const char* list, const std::vector<ComputeSample>& compute, Risk risk,
+                      bool last) {
   std::vector<TimedAmount> layers;
   layers.reserve(2 * compute.size());
   for (size_t i = 0; i < compute.size(); ++i) {
@@ -155,7 +156,7 @@ Fault CheckLayerOrder(const std::vector<ComputeSample>& compute, Risk risk, bool
   }
   const char* median = last ? "last_us" : "layer_us";
   const char* p99 = last ? "last_p99_us" : "p99_us";
-  return CheckAscending("compute", risk == Risk::kP99 ? p99 : median, std::move(layers));
+  return CheckAscending(list, risk == Risk::kP99 ? p99 : median, std::move(layers));
 }
 
 /// Times ascend with bytes and bits, and of layers as CheckLayerOrder says.
@@ -171,7 +172,12 @@ Fault CheckOrder(const DeviceProfile& profile) {
     const char* field = risk == Risk::kP99 ? "p99_us" : "load_us";
     if (Fault fault = CheckAscending("io", field, std::move(reads))) return fault;
     for (const bool last : {false, true}) {
-      if (Fault fault = CheckLayerOrder(profile.compute, risk, last)) return fault;
+      if (Fault fault = CheckLayerOrder("compute", profile.compute, risk, last)) return fault;
+      for (size_t i = 0; i < profile.batches.size(); ++i) {
+        const std::string list = Item("batches", i) + ".compute";
+        if (Fault fault = CheckLayerOrder(list.c_str(), profile.batches[i].compute, risk, last))
+          return fault;
+      }
     }
   }
   return {};
@@ -213,22 +219,53 @@ Fault CheckSizes(const DeviceProfile& profile) {
   return {};
 }
 
+/// Checks each layer and each of the times beside layers by itself. `place` opens the names of both
+/// lists.
+Fault CheckTimes(const std::string& place, const std::vector<ComputeSample>& compute,
+                 const std::vector<FixedSample>& fixed) {
+  const std::string compute_list = place + "compute";
+  const std::string fixed_list = place + "fixed";
+  for (size_t i = 0; i < compute.size(); ++i) {
+    if (Fault fault = CheckCompute(compute[i], {compute_list.c_str(), i})) return fault;
+  }
+  for (size_t i = 0; i < fixed.size(); ++i) {
+    if (Fault fault = CheckFixed(fixed[i], {fixed_list.c_str(), i})) return fault;
+  }
+  return {};
+}
+
+/// Checks the times of passes of several inputs.
+Fault CheckBatches(const std::vector<BatchSamples>& batches) {
+  if (batches.size() > kMaxProfiledBatches) return "batches has more than 16 entries";
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const Entry entry{"batches", i};
+    const BatchSamples& samples = batches[i];
+    if (samples.batch < 2 || samples.batch > kMaxMicrobatch)
+      return entry.Wrong("batch", "is not from 2 to 256");
+    if (i > 0 && samples.batch <= batches[i - 1].batch)
+      return entry.Wrong("batch", "does not ascend");
+    if (samples.compute.empty()) return entry.Wrong("compute", "is missing");
+    const std::string place = Item("batches", i) + ".";
+    for (const auto& [list, entries] : {std::pair("compute", samples.compute.size()),
+                                        std::pair("fixed", samples.fixed.size())}) {
+      if (entries > kMaxProfileSamples) return TooManyEntries((place + list).c_str());
+    }
+    if (Fault fault = CheckTimes(place, samples.compute, samples.fixed)) return fault;
+  }
+  return {};
+}
+
 /// Checks each entry by itself.
 Fault CheckEntries(const DeviceProfile& profile) {
   for (size_t i = 0; i < profile.io.size(); ++i) {
     if (Fault fault = CheckIo(profile.io[i], {"io", i})) return fault;
   }
-  for (size_t i = 0; i < profile.compute.size(); ++i) {
-    if (Fault fault = CheckCompute(profile.compute[i], {"compute", i})) return fault;
-  }
+  if (Fault fault = CheckTimes("", profile.compute, profile.fixed)) return fault;
   const double least_slice_us = LeastSliceUs(profile.compute);
   for (size_t i = 0; i < profile.decode.size(); ++i) {
     if (Fault fault = CheckDecode(profile.decode[i], least_slice_us, {"decode", i})) return fault;
   }
-  for (size_t i = 0; i < profile.fixed.size(); ++i) {
-    if (Fault fault = CheckFixed(profile.fixed[i], {"fixed", i})) return fault;
-  }
-  return {};
+  return CheckBatches(profile.batches);
 }
 
 }  // namespace

@@ -327,7 +327,7 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   auto file = File();
   const auto tokenizer = LoadTokenizer(file);
   ASSERT_TRUE(Succeeded(tokenizer));
-  const WorkingTerms terms{.kernel = KernelFor({}), .tokens = plan.length, .width = plan.width};
+  const WorkingTerms terms{.kernel = KernelFor({}), .extent = {plan.length, plan.width}};
   const uint64_t before_shards =
       tokenizer->memory_bytes() + ResidentBytes(file.index()) + WorkingBytes(file.index(), terms);
   SessionOptions options;

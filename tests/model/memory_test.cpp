@@ -62,7 +62,7 @@ TEST(WorkingBytes, AreWhatTheTransformerReserves) {
             const uint64_t rest = RowStore::RoomFor(index, tokens) +
                                   uint64_t{tokens} * shape.hidden * sizeof(float) +
                                   ClassifierHead::RoomFor(shape.hidden, 1, threads);
-            const uint64_t told = WorkingBytes(index, {kernel, threads, tokens, width});
+            const uint64_t told = WorkingBytes(index, {kernel, threads, {tokens, width}});
             // A name that fits two layouts stands for the larger.
             ASSERT_GE(told, real + rest) << kernel.name;
             if (layouts.plain != layouts.packed) {
@@ -78,7 +78,7 @@ TEST(WorkingBytes, AreWhatTheTransformerReserves) {
 TEST(WorkingBytes, OfAKernelDoNotDependOnThisMachine) {
   const ContainerIndex index = IndexOf(Shapes()[0]);
   const auto bytes = [&](const std::string& kernel) {
-    return WorkingBytes(index, {ParseKernel(kernel), 2, 128, 12});
+    return WorkingBytes(index, {ParseKernel(kernel), 2, {128, 12}});
   };
   const uint64_t plain = bytes("native-neon-bf16");
   const uint64_t packed = bytes("native-avx512-bf16");
@@ -91,7 +91,7 @@ TEST(WorkingBytes, OfAKernelDoNotDependOnThisMachine) {
 TEST(WorkingBytes, HugeNumbersDoNotOverflow) {
   const ContainerIndex index = IndexOf({1024, 1, 1U << 24, 1U << 24, 1, 1U << 20, 1, 1});
   const auto bytes = [&](uint32_t threads, uint32_t tokens) {
-    return WorkingBytes(index, {{}, threads, tokens, 1});
+    return WorkingBytes(index, {{}, threads, {tokens, 1}});
   };
   EXPECT_GT(bytes(UINT32_MAX, UINT32_MAX), bytes(1, 1U << 20));
   EXPECT_EQ(bytes(UINT32_MAX, UINT32_MAX), bytes(4096, 1U << 20));

@@ -9,7 +9,7 @@ namespace sti {
 namespace {
 
 // Numbers that tell tokens and width apart.
-uint64_t Working(uint32_t tokens, uint32_t width) { return uint64_t{1000} * tokens + width; }
+uint64_t Working(const PlanExtent& extent) { return uint64_t{1000} * extent.tokens + extent.width; }
 
 MemoryBeforeShards MemoryOf(std::optional<uint64_t> process) {
   return {process, 100'000'000, 0, Working};

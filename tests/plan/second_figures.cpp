@@ -228,7 +228,7 @@ uint64_t SecondLostBytes(const DeviceProfile& profile, const SecondRun& run) {
 uint64_t SecondBeforeShards(const PlanInput& input, uint32_t tokens, uint32_t width) {
   constexpr uint64_t kUnknownProcess = 8 << 20;
   return input.memory.process.value_or(kUnknownProcess) + input.memory.resident +
-         input.memory.working(tokens, width);
+         input.memory.working({tokens, width});
 }
 
 }  // namespace sti::test

@@ -21,7 +21,7 @@ PipelineCore::~PipelineCore() = default;
 
 Result<std::unique_ptr<PipelineCore>> PipelineCore::Create(ContainerFile&& file, Plan plan,
                                                            const PipelineOptions& options) {
-  const bool lazy = options.lazy && !plan.fallback;
+  const bool lazy = options.lazy && !plan.fallback && plan.ends.whole();
   std::unique_ptr<PipelineCore> p(new PipelineCore(std::move(file), options, lazy));
   Status ready = p->MakeReady(std::move(plan));
   if (ready.ok()) return p;
@@ -59,8 +59,8 @@ ContainerFile PipelineCore::Close(std::unique_ptr<PipelineCore> core) {
 }
 
 void PipelineCore::ReserveWork() {
-  transformer_->Reserve(max_length(), force_->MaxWidth());
-  run_->Reserve(max_length(), !options_.lazy);
+  transformer_->Reserve(force_->most_tokens(), force_->MaxWidth());
+  run_->Reserve(force_->most_tokens(), plan().ends, !options_.lazy);
   resting_ = false;
   LockWork();
 }
@@ -102,12 +102,13 @@ void PipelineCore::LimitBuffer() {
 // A lazy pipeline has only what every run begins with; the rest comes through the arena.
 Status PipelineCore::ReadResidents() {
   if (options_.lazy) {
+    resident_ = ResidentModel::For(index().info, {});
     const PartLocation& part = index().Resident(ResidentKind::kEmbedding).part;
     STI_ASSIGN_OR_RETURN(const LoadedRange range,
                          file_.ReadPart(part, ResidentName(ResidentKind::kEmbedding, 0)));
     return resident_.SetEmbedding(index(), range.Bytes(part), file_.name());
   }
-  STI_ASSIGN_OR_RETURN(resident_, LoadResidentModel(file_, force_->Layers()));
+  STI_ASSIGN_OR_RETURN(resident_, LoadResidentModel(file_, force_->Layers(), plan().ends));
   return {};
 }
 
@@ -287,6 +288,8 @@ Status PipelineCore::ResizePreload(std::optional<uint64_t> bytes, Refill refill)
 
 Status PipelineCore::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
   STI_RETURN_IF_ERROR(CheckPlan(file_, plan, options_.arithmetic.type));
+  if (plan.ends != this->plan().ends)
+    return UsageError("a plan for other ends of the network than this pipeline computes");
   auto next = std::make_unique<PlanInForce>(index(), std::move(plan), options_.clock_khz);
   return GoOnUnder(std::move(next), staging_bytes.value_or(loader_.most_staging()));
 }

@@ -89,6 +89,7 @@ class PipelineCore {
   [[nodiscard]] Status MakeRoom();
   void BeginTurnsAnew();
 
+  [[nodiscard]] Status CheckExtent(std::span<const uint32_t> offsets, size_t tokens) const;
   [[nodiscard]] Status CheckTokens(const TokenInput& input) const;
   [[nodiscard]] Status CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const;
   [[nodiscard]] Status CheckKeep(std::span<const ShardAtBits> keep) const;

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/remedy.h"
+#include "model/batch.h"
 #include "pipeline/core/pipeline_core.h"
 
 namespace sti {
@@ -46,6 +47,8 @@ Status PipelineCore::Run(const Pass& pass, const RunTerms& terms, PassOutput* ou
 Result<PassRun*> PipelineCore::Begin(const Pass& pass, const RunTerms& terms, PassOutput* output,
                                      RunReport* report) {
   STI_RETURN_IF_ERROR(Check(pass));
+  if (!plan().ends.head && !output->hidden)
+    return UsageError("a stage without a head is asked for what a head gives");
   const Clock::time_point began = Clock::now();
   const size_t tokens = TokensOf(pass, index().info.shape.hidden);
   const RouteId route = terms.route.value_or(force_->RouteFor(tokens));
@@ -115,11 +118,28 @@ Status PipelineCore::Check(const Pass& pass) const {
   const size_t hidden = index().info.shape.hidden;
   const size_t tokens = TokensOf(pass, hidden);
   if (tokens == 0) return DataError("an input without tokens");
-  if (tokens > max_length()) return TooLong(tokens, max_length());
   STI_RETURN_IF_ERROR(CheckOffsets(pass.offsets, tokens));
-  if (const auto* input = std::get_if<TokenInput>(&pass.input)) return CheckTokens(*input);
+  STI_RETURN_IF_ERROR(CheckExtent(pass.offsets, tokens));
+  if (const auto* input = std::get_if<TokenInput>(&pass.input)) {
+    if (!plan().ends.text) return UsageError("a stage that takes hidden rows is given tokens");
+    return CheckTokens(*input);
+  }
   if (std::get<HiddenInput>(pass.input).rows.size() == tokens * hidden) return {};
   return UsageError("hidden rows that are not whole");
+}
+
+// Sequences of a plan that takes one at a time are one input together.
+Status PipelineCore::CheckExtent(std::span<const uint32_t> offsets, size_t tokens) const {
+  if (tokens > force_->most_tokens()) return TooLong(tokens, force_->most_tokens());
+  const uint32_t most = plan().microbatch;
+  if (most == 1) return {};
+  const Batch batch{offsets};
+  const size_t sequences = offsets.empty() ? 1 : batch.sequences();
+  if (sequences > most)
+    return UsageError("a pass of " + std::to_string(sequences) + " sequences; the plan takes " +
+                      std::to_string(most));
+  const size_t longest = offsets.empty() ? tokens : batch.longest();
+  return longest > max_length() ? Status(TooLong(longest, max_length())) : Status();
 }
 
 Status PipelineCore::CheckTokens(const TokenInput& input) const {
@@ -140,7 +160,7 @@ Status PipelineCore::CheckTokens(const TokenInput& input) const {
 Status PipelineCore::CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const {
   if (route.index >= force_->routes.size()) return UsageError("the plan has no such variant");
   const PlanCore& plan = PlanOf(force_->plan, route);
-  if (tokens > plan.length) return TooLong(tokens, plan.length);
+  if (tokens > plan.most_tokens()) return TooLong(tokens, plan.most_tokens());
   if (terms.degrade_for_us && !plan.times)
     return UsageError("the plan does not say how long its layers take").Fix(Remedy::kPlanAgain);
   return terms.keep ? CheckKeep(*terms.keep) : Status();

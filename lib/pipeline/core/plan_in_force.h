@@ -38,8 +38,10 @@ struct PlanInForce {
   /// Returns the route of an input of so many tokens: the shortest that holds it, the longest for
   /// what none holds.
   [[nodiscard]] RouteId RouteFor(size_t tokens) const;
-  /// Returns the most tokens of an input.
+  /// Returns the most tokens of a sequence.
   [[nodiscard]] uint32_t max_length() const { return PlanOf(plan, MainRoute()).length; }
+  /// Returns the most tokens of a pass, all its sequences together.
+  [[nodiscard]] uint32_t most_tokens() const { return PlanOf(plan, MainRoute()).most_tokens(); }
   /// Returns the most slices that a layer of the routes in use has.
   [[nodiscard]] uint32_t MaxWidth() const;
   /// Returns the layers that the routes in use compute, ascending.

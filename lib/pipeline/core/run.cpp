@@ -19,12 +19,12 @@ PassRun::PassRun(ContainerFile& file, const ResidentModel& resident, Transformer
       loader_(loader),
       rows_(std::make_shared<RowStore>(file.index(), keeps_rows)) {}
 
-void PassRun::Reserve(uint32_t tokens, bool touch) {
+void PassRun::Reserve(uint32_t tokens, const NetworkEnds& ends, bool touch) {
   const size_t count = size_t{tokens} * file_.index().info.shape.hidden;
   hidden_buffer_.Renew(count * sizeof(float));
   hidden_ = {reinterpret_cast<float*>(hidden_buffer_.data()), count};
   std::fill(hidden_.begin(), hidden_.end(), 0.0F);  // so that the first input pays no page faults
-  rows_->Reserve(tokens, touch);
+  if (ends.text) rows_->Reserve(tokens, touch);
 }
 
 void PassRun::Release() {

@@ -34,6 +34,7 @@
 #include "pipeline/pass.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/run_result.h"
+#include "types/stage.h"
 
 namespace sti {
 
@@ -47,8 +48,9 @@ class PassRun final : public RunSteps {
   PassRun(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
           Loader& loader, bool keeps_rows);
 
-  /// Makes room for passes of so many tokens in all. `touch`: as RowStore::Reserve.
-  void Reserve(uint32_t tokens, bool touch = true);
+  /// Makes room for passes of so many tokens in all; without texts for none of their rows. `touch`:
+  /// as RowStore::Reserve.
+  void Reserve(uint32_t tokens, const NetworkEnds& ends, bool touch = true);
   /// Gives the room back, until Reserve.
   void Release();
   /// Returns the bytes of that room.

@@ -32,9 +32,15 @@ ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
 }
 
 ComputeLane LaneOf(const CheckedInput& input, const DeviceModel& device,
-                   std::span<const uint32_t> layers, uint32_t width, bool cold) {
+                   std::span<const uint32_t> layers, uint32_t width, bool cold,
+                   const NetworkEnds& ends) {
   ComputeLane lane{device.fixed(), static_cast<uint32_t>(layers.size()),
                    device.LayerUs(width).value_or(0), device.LastLayerUs(width).value_or(0)};
+  if (!ends.text) lane.fixed.embed_us = lane.fixed.embed_io_us = lane.fixed.embed_io_start_us = 0;
+  if (!ends.head) {
+    lane.fixed.head_us = 0;
+    lane.last_us = lane.layer_us;
+  }
   if (!cold) return lane;
   ColdTimes times = ColdTimesOf(input, device, layers);
   lane.fixed.embed_io_us += times.start_us + times.open_io_us + times.embedding_us;

@@ -11,6 +11,7 @@
 #include "plan/device_model.h"
 #include "plan/lanes.h"
 #include "plan/request.h"
+#include "types/stage.h"
 
 namespace sti {
 
@@ -35,8 +36,10 @@ ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
 
 /// Returns the lane that runs `layers` of `width` slices, a width whose time the device knows. For
 /// a cold start, `embed_io_us` of the lane also counts process start, index, vocabulary and
-/// embedding parameters, so that the IO budget of every layer begins after them.
+/// embedding parameters, so that the IO budget of every layer begins after them. A stage lacks the
+/// times of the ends that it does not run.
 ComputeLane LaneOf(const CheckedInput& input, const DeviceModel& device,
-                   std::span<const uint32_t> layers, uint32_t width, bool cold);
+                   std::span<const uint32_t> layers, uint32_t width, bool cold,
+                   const NetworkEnds& ends = {});
 
 }  // namespace sti
