@@ -409,6 +409,15 @@ Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std:
                                       UnknownKeys* unknown) {
   STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
   JsonFields fields(object, name, unknown);
+  DeviceProfile profile = ReadProfileFields(fields);
+  STI_RETURN_IF_ERROR(fields.status());
+  fields.NoteUnknown();
+  return profile;
+}
+
+}  // namespace
+
+DeviceProfile ReadProfileFields(JsonFields& fields) {
   DeviceProfile profile;
   fields.Get("shape", Need::kOptional, &profile.shape);
   fields.ForEach("io", Need::kRequired, [&](JsonFields& item) { ReadIo(item, &profile); });
@@ -434,12 +443,8 @@ Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std:
   fields.Get("noise", Need::kOptional, &profile.noise);
   fields.Within("thermal", Need::kOptional,
                 [&](JsonFields& item) { ReadThermal(item, &profile.thermal); });
-  STI_RETURN_IF_ERROR(fields.status());
-  fields.NoteUnknown();
   return profile;
 }
-
-}  // namespace
 
 std::string ProfileToJson(const DeviceProfile& profile) {
   nlohmann::ordered_json json;

@@ -35,6 +35,8 @@ struct IoSample {
   uint32_t bits = 0;
   double load_us = 0;  ///< median
   double p99_us = 0;   ///< >= load_us; equal to it where not measured
+
+  friend bool operator==(const IoSample&, const IoSample&) = default;
 };
 
 /// One layer of `width` slices, decoding from 6 bits included (STI 5.2, T_comp).
@@ -48,6 +50,8 @@ struct ComputeSample {
   /// not measured, it counts as any other.
   double last_us = 0;
   double last_p99_us = 0;  ///< >= last_us, or 0 where not measured
+
+  friend bool operator==(const ComputeSample&, const ComputeSample&) = default;
 };
 
 /// Returns the least time that any of these layers has for one of its slices, as the last one too;
@@ -67,6 +71,8 @@ struct DecodeSample {
   uint32_t bits = 0;
   double extra_us = 0;
   uint64_t freq = 0;  ///< kHz, 0 unknown
+
+  friend bool operator==(const DecodeSample&, const DecodeSample&) = default;
 };
 
 /// The times that are neither shard IO nor layer compute, at one input length.
@@ -78,6 +84,8 @@ struct FixedSample {
   double embed_p99_us = 0;  ///< each p99 >= its median; equal to it where not measured
   double embed_io_p99_us = 0;
   double head_p99_us = 0;
+
+  friend bool operator==(const FixedSample&, const FixedSample&) = default;
 };
 
 /// Times of passes of several inputs together, each of the samples' lengths. What decoding adds is
@@ -95,6 +103,7 @@ struct SeriesSample {
   double p99_us = 0;     ///< >= median_us
 
   [[nodiscard]] double ratio() const { return p99_us / median_us; }
+  friend bool operator==(const SeriesSample&, const SeriesSample&) = default;
 };
 
 /// The clock and the temperature of the cores while a profile was taken; 0 unknown.
@@ -103,6 +112,8 @@ struct ThermalState {
   uint64_t freq_max = 0;
   double celsius_before = 0;
   double celsius_after = 0;
+
+  friend bool operator==(const ThermalState&, const ThermalState&) = default;
 };
 
 /// The abilities of a device: T_io, T_comp, T_fixed (STI 5.2). Belongs to a device and a model
@@ -138,6 +149,8 @@ struct DeviceProfile {
   /// Widest confidence interval of any median here, half its width as a share; 0 not measured.
   double noise = 0;
   ThermalState thermal;
+
+  friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 
 /// Medians of a profile that are known to within this share of themselves are taken as they are: a

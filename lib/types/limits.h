@@ -1,6 +1,6 @@
 // The most that files may hold, as `spec/container.md, "Limits"`, spec/plan.md, spec/profile.md,
-// spec/label-vectors.md and, for texts, spec/frame.md say. Whoever reads or writes a file, and
-// whoever makes what goes into one, takes the numbers from here.
+// spec/label-vectors.md, spec/cluster.md and, for texts, spec/frame.md say. Whoever reads or writes
+// a file, and whoever makes what goes into one, takes the numbers from here.
 #pragma once
 
 #include <cstddef>
@@ -52,6 +52,13 @@ inline constexpr uint32_t kMaxReadsInFlight = 256;
 inline constexpr size_t kMaxProfiledBatches = 16;
 inline constexpr double kMaxNoise = 1e6;
 inline constexpr double kMaxCelsius = 1e6;
+
+// Clusters.
+inline constexpr size_t kMaxClusterDevices = 64;
+/// Entries of the lists of all devices' profiles together.
+inline constexpr uint64_t kMaxClusterSamples = uint64_t{1} << 20;
+inline constexpr uint64_t kMaxDeviceBytes = uint64_t{1} << 50;  ///< memory of a device
+inline constexpr double kMaxLinkBitsPerS = 1e15;
 
 // Plans.
 inline constexpr uint32_t kMinLength = 2;  ///< tokens of a model's shortest input: cls and sep

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "format/cluster_file.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
@@ -9,7 +12,9 @@
 #include "format/profile_file.h"
 #include "fuzz/codec.h"
 #include "fuzz/targets.h"
+#include "types/limits.h"
 #include "types/plan_check.h"
+#include "types/profile_check.h"
 
 namespace sti::fuzz {
 namespace {
@@ -74,6 +79,32 @@ void LabelVectors(Input input) {
 }
 
 void Profile(Input input) { CheckBoth(kProfileCodec, input); }
+
+// Requires that a cluster that was read keeps the rules of clusters, and has kinds.
+void Cluster(Input input) {
+  const auto cluster = ParseCluster(input, "f");
+  if (!cluster.ok()) return RequireDataError(cluster.error());
+  const size_t devices = cluster->devices.size();
+  Require(devices >= 1 && devices <= kMaxClusterDevices, "a cluster has 1 to 64 devices");
+  for (const ClusterDevice& device : cluster->devices) {
+    Require(IsClusterName(device.name) && IsClusterName(device.kind), "names are printable");
+    Require(!FindProfileFault(device.profile), "a profile that was read has no fault");
+  }
+  std::set<std::pair<uint32_t, uint32_t>> linked;
+  for (const ClusterLink& link : cluster->links) {
+    Require(link.from < devices && link.to < devices && link.from != link.to,
+            "a link is from a device to another");
+    Require(linked.emplace(link.from, link.to).second, "no two are linked twice");
+    Require(link.bits_per_s >= 1 && link.bits_per_s <= kMaxLinkBitsPerS, "a link has a rate");
+    Require(link.delay_us >= 0 && link.delay_us <= kMaxSampleUs, "a delay is no less than 0");
+  }
+  const auto kinds = KindsOf(*cluster);
+  Require(kinds.ok(), "a cluster that was read has kinds");
+  for (const ClusterLink& link : kinds->links) {
+    Require(link.from < kinds->kinds.size() && link.to < kinds->kinds.size(),
+            "a link between kinds is from a kind to one");
+  }
+}
 
 // Requires that a plan that was read keeps the rules of plans. Asked whether it fits a small model,
 // the check answers in one short line.

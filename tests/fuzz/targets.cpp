@@ -16,6 +16,7 @@ std::span<const Target> Targets() {
       {"importance_part", ImportancePart},
       {"label_vectors", LabelVectors},
       {"profile", Profile},
+      {"cluster", Cluster},
       {"plan", Plan},
       {"profile_values", ProfileValues},
       {"importance_values", ImportanceValues},

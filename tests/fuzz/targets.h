@@ -22,6 +22,7 @@ void Importance(Input input);  ///< binary or JSON, as profile and plan
 void ImportancePart(Input input);
 void LabelVectors(Input input);
 void Profile(Input input);
+void Cluster(Input input);
 void Plan(Input input);
 void ProfileValues(Input input);  ///< edits of a sound profile, which is then planned with
 void ImportanceValues(Input input);
