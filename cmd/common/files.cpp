@@ -9,6 +9,7 @@
 
 #include "base/atomic_file.h"
 #include "base/utf8.h"
+#include "format/cluster_file.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
@@ -103,6 +104,10 @@ Result<ImportancePart> ReadImportancePart(const std::string& path) {
 Result<DeviceProfile> ReadProfile(const std::string& path, const Tool& tool) {
   return ReadSpelling(path, tool, ParseProfileNoting);
 }
+Result<Cluster> ReadCluster(const std::string& path, const Tool& tool) {
+  return ReadSpelling<Cluster>(path, tool, ParseCluster);
+}
+
 Result<LabelVectors> ReadLabelVectors(const std::string& path) {
   STI_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));
   return ParseLabelVectors(AsBytes(content), InputName(path));

@@ -14,6 +14,7 @@
 #include "common/tool.h"
 #include "io/container_file.h"
 #include "text/dataset.h"
+#include "types/cluster.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/importance_part.h"
@@ -47,6 +48,7 @@ Result<Importance> ReadImportance(const std::string& path, const Tool& tool);
 Result<ImportancePart> ReadImportancePart(const std::string& path);
 Result<DeviceProfile> ReadProfile(const std::string& path, const Tool& tool);
 Result<LabelVectors> ReadLabelVectors(const std::string& path);
+Result<Cluster> ReadCluster(const std::string& path, const Tool& tool);
 Status BelongsTo(const Importance& importance, const std::string& path, const ContainerFile& model);
 Status BelongsTo(const DeviceProfile& profile, const std::string& path, const ContainerFile& model);
 

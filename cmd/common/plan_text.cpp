@@ -14,9 +14,14 @@
 namespace sti {
 namespace {
 
-bool IsPreloaded(const PlanCore& plan, uint32_t k, uint32_t i) {
+bool IsPreloaded(const Plan& plan, uint32_t k, uint32_t i) {
   const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
-  return std::find(plan.preload.begin(), plan.preload.end(), shard) != plan.preload.end();
+  const auto holds = [&shard](const std::vector<ShardAtBits>& preload) {
+    return std::find(preload.begin(), preload.end(), shard) != preload.end();
+  };
+  if (!plan.staged) return holds(plan.preload);
+  return std::any_of(plan.staged->stages.begin(), plan.staged->stages.end(),
+                     [&](const PlanStage& stage) { return holds(stage.preload); });
 }
 
 // One line a layer: the bits of each shard, brackets around those that stay in memory.
@@ -122,6 +127,26 @@ std::string TurnsText(const Plan& plan) {
 
 }  // namespace
 
+std::string StagesText(const PlanStages& staged) {
+  char line[256];
+  std::snprintf(line, sizeof(line), "stages     %.3g texts a second, %s at a time, one pass each %s\n",
+                staged.throughput_per_s, std::to_string(staged.microbatch).c_str(),
+                FormatTimeUs(staged.period_us).c_str());
+  std::string text = line;
+  for (const PlanStage& stage : staged.stages) {
+    std::snprintf(line, sizeof(line), "  %-16s layers %u to %u, a pass each %s, %s\n",
+                  Clipped(stage.device).c_str(), stage.begin, stage.end - 1,
+                  FormatTimeUs(stage.period_us).c_str(),
+                  FormatBytes(stage.predicted_peak_bytes).c_str());
+    text += line;
+    if (stage.transfer_us <= 0) continue;
+    std::snprintf(line, sizeof(line), "  %-16s sends for %s\n", "",
+                  FormatTimeUs(stage.transfer_us).c_str());
+    text += line;
+  }
+  return text;
+}
+
 std::string QualityText(const PredictedQuality& quality) {
   char text[64] = "";
   if (quality.accuracy) {
@@ -149,6 +174,7 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
                      ", strategy " + plan.strategy_name() + "\n";
   text += "bits       a shard each; [preloaded]\n" + BitsTable(plan);
   text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted" +
+          (plan.staged ? " for the first text" : "") +
           (plan.cold ? " from a cold start" : "") + FrequencyText(plan.freq) + ", p99 " +
           FormatTimeUs(plan.predicted_p99_us);
   if (plan.target_us) {
@@ -168,6 +194,7 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
           FormatBytes(plan.preload_bytes) + " of them preloaded\n";
   if (!plan.words.empty())
     text += "rows       of " + Counted(plan.words.size(), "frequent word") + " preloaded\n";
+  if (plan.staged) return text + StagesText(*plan.staged);
   text += "memory     " + FormatBytes(plan.predicted_peak_bytes) + " predicted peak";
   if (plan.staging_bytes) text += ", " + FormatBytes(*plan.staging_bytes) + " of it staging";
   text += '\n';

@@ -20,6 +20,9 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile);
 /// The same of a plan whose profile is not at hand.
 std::string DescribePlan(const Plan& plan);
 
+/// Returns the stages of a plan that has them, one a line, and what they come to; else empty.
+std::string StagesText(const PlanStages& staged);
+
 /// Returns whether the target that a plan is said to meet is left open by its profile's noise.
 bool IsUncertain(const Plan& plan, double noise);
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/atomic_file.h"
 #include "base/utf8.h"
@@ -89,6 +90,26 @@ void Svg::Line(double x1, double y1, double x2, double y2, std::string_view attr
            Attribute("y2", y2);
   text_ += attributes;
   text_ += "/>\n";
+}
+
+std::string Stacked(const std::vector<std::string>& pictures) {
+  constexpr std::string_view kWidth = " width=\"";
+  constexpr std::string_view kHeight = " height=\"";
+  const auto size = [](const std::string& picture, std::string_view name) {
+    return std::atoi(picture.c_str() + picture.find(name) + name.size());
+  };
+  int width = 0;
+  int height = 0;
+  std::string inside;
+  for (const std::string& picture : pictures) {
+    const size_t begin = picture.find("<svg ") + 4;
+    inside += "<svg y=\"" + std::to_string(height) + "\"" + picture.substr(begin);
+    width = std::max(width, size(picture, kWidth));
+    height += size(picture, kHeight);
+  }
+  Svg svg(width, height);
+  svg.Add(inside);
+  return svg.Finish();
 }
 
 Status WriteSvg(const std::string& path, const std::string& svg) {

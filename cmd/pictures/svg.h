@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -44,6 +45,9 @@ class Svg {
  private:
   std::string text_;
 };
+
+/// Returns one picture of several that Svg has made, one below the other.
+std::string Stacked(const std::vector<std::string>& pictures);
 
 /// To a file, whole or not at all, or to stdout for "-".
 Status WriteSvg(const std::string& path, const std::string& svg);

@@ -4,6 +4,7 @@
 
 #include "api/plan_inputs.h"
 #include "base/log.h"
+#include "cluster.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/plan_text.h"
@@ -174,6 +175,7 @@ Status CheckOutputs(const PlanOptions& options) {
                                Output{"--sweep-svg", options.sweep_svg}}) {
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.model, "the model"));
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.profile, "the profile"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.cluster, "the cluster"));
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.importance, "the importance"));
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.check, "the plan to check"));
     STI_RETURN_IF_ERROR(CheckOutput(output));
@@ -185,6 +187,11 @@ Status CheckOutputs(const PlanOptions& options) {
 Result<int> Run(const Tool& tool, PlanOptions& options) {
   STI_RETURN_IF_ERROR(CheckPlanOptions(options, tool));
   STI_RETURN_IF_ERROR(CheckOutputs(options));
+  if (!options.cluster.empty()) {
+    const Result<int> split = PlanCluster(tool, options);
+    if (split.ok()) return split;
+    return Named(split.error(), {options.model, options.cluster, options.importance, options.check});
+  }
   STI_ASSIGN_OR_RETURN(const PlanInputs inputs, ReadInputs(tool, options));
   Result<int> result = options.sweep           ? Sweep(tool, options, inputs)
                        : options.check.empty() ? Make(tool, options, inputs)

@@ -5,11 +5,24 @@
 #include "common/cli.h"
 #include "common/option_rules.h"
 #include "common/parse.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
 
 constexpr uint32_t kLongest = 65536;
+
+// "auto", which is no number, or a list of microbatches.
+Result<std::vector<uint32_t>> ParseMicrobatches(std::string_view text) {
+  if (text == "auto") return std::vector<uint32_t>();
+  STI_ASSIGN_OR_RETURN(std::vector<uint32_t> list, ParseList(text));
+  for (const uint32_t microbatch : list) {
+    if (microbatch < 1 || microbatch > kMaxMicrobatch)
+      return UsageError(std::to_string(microbatch) + " is not from 1 to 256");
+  }
+  return list;
+}
+constexpr ValueKind<std::vector<uint32_t>> kMicrobatches{ParseMicrobatches, "auto|LIST"};
 
 // Stdout holds one thing.
 Status CheckGantt(const PlanOptions& o, const Tool& tool) {
@@ -120,13 +133,41 @@ void AddViews(CLI::App& app, PlanOptions& o) {
       ->group(kMostUsed);
 }
 
+Status TakeLengths(PlanOptions& o) {
+  for (uint32_t length : o.lengths) {
+    if (length < 2 || length > kLongest)
+      return UsageError("--length: " + std::to_string(length) + " is not from 2 to 65536");
+  }
+  if (!o.lengths.empty()) {
+    o.request.length = *std::max_element(o.lengths.begin(), o.lengths.end());
+    if (o.lengths.size() > 1) o.request.further_lengths = o.lengths;
+  }
+  return {};
+}
+
+// Stages are planned for the least period, from the profiles and the memory that the cluster says.
+Status CheckCluster(const CLI::App& app, PlanOptions& o) {
+  if (!o.check.empty()) {
+    return RefuseOtherOptions(
+        app, "--check",
+        {"MODEL", "--cluster", "--importance", "--check", "--interpolate", "--explain", "--gantt"},
+        "it judges a plan as it is");
+  }
+  STI_RETURN_IF_ERROR(RefuseOtherOptions(
+      app, "--cluster",
+      {"MODEL", "--cluster", "--microbatch", "--importance", "--output", "--length", "--bits",
+       "--submodel", "--interpolate", "--allow-untrained", "--explain", "--gantt"},
+      "it plans for the most texts a second, from profiles and memory that the file says"));
+  if (o.lengths.size() > 1) return UsageError("--cluster takes one --length; drop the others");
+  return TakeLengths(o);
+}
+
 }  // namespace
 
 void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   PlanRequest& r = o.request;
   app.add_option("MODEL", o.model, "container made by sti-shard")->required()->type_name(kFile);
   app.add_option("--profile", o.profile, "device profile, measured or written by hand")
-      ->required()
       ->type_name(kFile)
       ->group(kMostUsed);
   app.add_option("--importance", o.importance, "shard importance [layer, then slice order]")
@@ -183,11 +224,21 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_flag("--interpolate", r.judging.interpolate, "estimate widths that were not profiled");
   app.add_flag("--allow-untrained", r.allow_untrained,
                "plan submodels of a model not trained for them");
+  app.add_option("--cluster", o.cluster,
+                 "split the model over these devices, each with its profile, for the most texts a "
+                 "second")
+      ->type_name(kFile);
+  AddParsed(app, "--microbatch", o.microbatches, kMicrobatches,
+            "of --cluster: texts that pass through the stages together, e.g. 4 [auto]");
   AddViews(app, o);
 }
 
 Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGantt(o, tool));
+  STI_RETURN_IF_ERROR(RequireOption(tool.app(), {"--microbatch"}, "--cluster"));
+  if (!o.cluster.empty()) return CheckCluster(tool.app(), o);
+  if (o.profile.empty())
+    return UsageError("--profile FILE is required, or --cluster FILE; see sti-plan --help");
   o.request.strategy = ParseStrategy(o.strategy);
   o.request.judging.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
   if (o.cascade) o.modes.cascade = o.cascade_wish;
@@ -199,14 +250,7 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   if (!o.sweep && !o.request.target_us && !o.request.submodel && !o.request.min_accuracy) {
     return UsageError("--target TIME is required, or --submodel NxM, or --min-accuracy A");
   }
-  for (uint32_t length : o.lengths) {
-    if (length < 2 || length > kLongest)
-      return UsageError("--length: " + std::to_string(length) + " is not from 2 to 65536");
-  }
-  if (!o.lengths.empty()) {
-    o.request.length = *std::max_element(o.lengths.begin(), o.lengths.end());
-    if (o.lengths.size() > 1) o.request.further_lengths = o.lengths;
-  }
+  STI_RETURN_IF_ERROR(TakeLengths(o));
   o.request.clocks.assign(o.freqs.rbegin(), o.freqs.rend());
   STI_ASSIGN_OR_RETURN(o.request.mode, ModeOf(o.modes));
   return {};

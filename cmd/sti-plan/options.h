@@ -17,6 +17,8 @@ struct PlanOptions {
   std::string importance;
   std::string output;
   std::string check;
+  std::string cluster;
+  std::vector<uint32_t> microbatches;  ///< of `cluster`; empty: any that was profiled
   std::string strategy = "sti";
   std::string risk = "p99";
   std::vector<uint32_t> lengths;

@@ -203,4 +203,27 @@ void PrintVerdicts(const Verdicts& verdicts, const Plan& plan, bool uncertain) {
               uncertain ? ", uncertain" : "");
 }
 
+std::string StageVerdictsToJson(const StageVerdicts& verdicts) {
+  nlohmann::ordered_json json;
+  json["valid"] = verdicts.problem.empty();
+  json["problem"] = verdicts.problem;
+  json["microbatch"] = verdicts.staged.microbatch;
+  json["period_us"] = verdicts.staged.period_us;
+  json["throughput_per_s"] = verdicts.staged.throughput_per_s;
+  json["stages"] = nlohmann::ordered_json::array();
+  for (const PlanStage& stage : verdicts.staged.stages) {
+    json["stages"].push_back({{"device", stage.device},
+                              {"begin", stage.begin},
+                              {"end", stage.end},
+                              {"preload_bytes", stage.preload_bytes},
+                              {"staging_bytes", stage.staging_bytes},
+                              {"predicted_peak_bytes", stage.predicted_peak_bytes},
+                              {"period_us", stage.period_us},
+                              {"pass_us", stage.pass_us},
+                              {"transfer_us", stage.transfer_us},
+                              {"delay_us", stage.delay_us}});
+  }
+  return JsonLine(json);
+}
+
 }  // namespace sti

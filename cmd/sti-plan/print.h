@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plan/judge.h"
+#include "plan/stages.h"
 #include "plan/sweep.h"
 
 namespace sti {
@@ -17,6 +18,10 @@ std::string SweepJson(const SweepGrid& grid);
 
 /// Returns one object in one line.
 std::string VerdictsToJson(const Verdicts& verdicts, bool uncertain);
+
+/// Returns one object in one line: the stages of a plan with the figures that they have on a
+/// cluster, and what they come to.
+std::string StageVerdictsToJson(const StageVerdicts& verdicts);
 
 /// Prints lines for people; the last is "valid" or "not valid".
 void PrintVerdicts(const Verdicts& verdicts, const Plan& plan, bool uncertain);

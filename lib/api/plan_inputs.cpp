@@ -90,6 +90,31 @@ PlanInput PlanInputs::ViewOfOwnMemory() const {
   return view;
 }
 
+ClusterInputs::ClusterInputs(const ContainerFile& file, const Cluster& cluster,
+                             const std::optional<Importance>& importance)
+    : cluster_(cluster), grouped_(*KindsOf(cluster)) {
+  kinds_.reserve(grouped_.kinds.size());
+  for (const ClusterKind& kind : grouped_.kinds)
+    kinds_.emplace_back(file, cluster_.devices[kind.devices.front()].profile, importance);
+}
+
+ClusterInput ClusterInputs::View() const {
+  ClusterInput view;
+  const size_t count = grouped_.kinds.size();
+  view.links.resize(count * count);
+  for (const ClusterLink& link : grouped_.links)
+    view.links[link.from * count + link.to] = {link.bits_per_s, link.delay_us};
+  for (size_t i = 0; i < count; ++i) {
+    const ClusterKind& kind = grouped_.kinds[i];
+    const ClusterDevice& first = cluster_.devices[kind.devices.front()];
+    DeviceKind& device =
+        view.kinds.emplace_back(kinds_[i].View(), first.memory_bytes, first.preload_bytes);
+    for (const uint32_t index : kind.devices)
+      device.devices.push_back(cluster_.devices[index].name);
+  }
+  return view;
+}
+
 Result<PlanInputs> ReadPlanInputs(ContainerFile& file, DeviceProfile profile,
                                   std::optional<Importance> importance,
                                   const PlanRequest& request) {

@@ -9,7 +9,9 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "plan/request.h"
+#include "plan/stages.h"
 #include "text/vocabulary.h"
+#include "types/cluster.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/shard_id.h"
@@ -48,6 +50,24 @@ class PlanInputs {
   DeviceProfile profile_;
   std::optional<Importance> importance_;
   std::vector<uint32_t> common_words_;
+};
+
+/// Owns what a ClusterInput refers to: a PlanInputs for each kind of a cluster's devices. Immutable
+/// once made.
+class ClusterInputs {
+ public:
+  /// Copies what planning needs of `file`, as PlanInputs does. `cluster` is one that was read.
+  ClusterInputs(const ContainerFile& file, const Cluster& cluster,
+                const std::optional<Importance>& importance);
+
+  /// Returns the planner's view, which refers to this object.
+  [[nodiscard]] ClusterInput View() const;
+  [[nodiscard]] const ModelInfo& info() const { return kinds_.front().info(); }
+
+ private:
+  Cluster cluster_;
+  ClusterKinds grouped_;
+  std::vector<PlanInputs> kinds_;
 };
 
 /// Reads, of an open container, what a plan of the request needs beside the profile and the

@@ -139,8 +139,13 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
     if (!tags.ok()) return Error(tags.error()).At(name);
     tags_ = *std::move(tags);
   }
-  STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
+  const bool has_text = plan.ends.text;
+  TokenizerParts parts;
+  if (has_text) {
+    STI_ASSIGN_OR_RETURN(parts, ReadTokenizerParts(file));
+  }
   const auto make_tokenizer = [&](const ContainerIndex& index) -> Status {  // once
+    if (!has_text) return {};
     STI_ASSIGN_OR_RETURN(Tokenizer made, MakeTokenizer(std::move(parts), index, name));
     tokenizer_ = std::make_unique<Tokenizer>(std::move(made));
     return {};
@@ -163,7 +168,7 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
     memory_ = std::make_unique<OwnMemory>(
         OwnMemory{.bytes = *options.own_bytes,
                   .planned_for = options.planned_for_bytes,
-                  .tokenizer_bytes = tokenizer_->memory_bytes() + vector_bytes,
+                  .tokenizer_bytes = tokenizer_bytes() + vector_bytes,
                   .threads = threads,
                   .arithmetic = pipeline.arithmetic});
     STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(file.index(), plan, *memory_));
@@ -214,7 +219,7 @@ ContainerFile Session::Close(std::unique_ptr<Session> session) {
 }
 
 const Vocabulary& Session::vocabulary() const { return tokenizer_->vocabulary(); }
-uint64_t Session::tokenizer_bytes() const { return tokenizer_->memory_bytes(); }
+uint64_t Session::tokenizer_bytes() const { return tokenizer_ ? tokenizer_->memory_bytes() : 0; }
 const ModelInfo& Session::info() const { return status().file->index().info; }
 
 uint64_t Session::memory_bytes() const {
@@ -290,9 +295,8 @@ Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* a
   const bool splits = reader_ && !encoding.words.empty();
   STI_RETURN_IF_ERROR(splits ? RunWindows(encoding, taken, answer)
                              : Run(encoding, taken, false, answer));
-  if (info().embeds()) STI_RETURN_IF_ERROR(Embed(answer));
-  if (info().labels_tokens()) FindSpans(encoding, answer);
-  if (answer_info().has_labels()) Score(answer);
+  STI_RETURN_IF_ERROR(FinishContent(
+      info().labels_tokens() ? TextTokensOf(encoding) : std::vector<TextToken>(), answer));
   answer->turn = ++turn_;
   answer->cold = cold;
   answer->latency_us = MicrosecondsBetween(taken, Clock::now());
@@ -302,6 +306,34 @@ Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* a
         splits ? answer->windows->late == 0 : answer->latency_us <= *answer->target_us;
   }
   TellDrift();
+  return {};
+}
+
+Status Session::FinishContent(std::span<const TextToken> tokens, Answer* answer) const {
+  if (info().embeds()) STI_RETURN_IF_ERROR(Embed(answer));
+  if (info().labels_tokens()) FindSpans(tokens, answer);
+  if (answer_info().has_labels()) Score(answer);
+  return {};
+}
+
+Status Session::RunStage(const Pass& pass, PassOutput* output, RunReport* report) {
+  output->hidden = !plan().ends.head;
+  STI_RETURN_IF_ERROR(pipeline_->Run(pass, {}, output, report));
+  TellDrift();
+  return {};
+}
+
+Status Session::Conclude(std::span<const float> values, std::span<const TextToken> tokens,
+                         Answer* answer) {
+  answer->run.values.assign(values.begin(), values.end());
+  answer->plan = &plan();
+  answer->target_us.reset();
+  answer->deadline_met.reset();
+  answer->cascade.reset();
+  answer->windows.reset();
+  answer->cold = false;
+  STI_RETURN_IF_ERROR(FinishContent(tokens, answer));
+  answer->turn = ++turn_;
   return {};
 }
 
@@ -375,11 +407,11 @@ Status Session::EmbedExample(std::string_view text, std::optional<std::string_vi
   return FinishEmbedding(true, &run->values);
 }
 
-void Session::FindSpans(const Encoding& encoding, Answer* answer) const {
+void Session::FindSpans(std::span<const TextToken> tokens, Answer* answer) const {
   auto& said = ContentAs<TextSpans>(answer);
   const std::vector<float> probabilities = TokenProbabilities(*answer, tags_->size());
   said.names = tags_->names();
-  said.spans = SpansOf(*tags_, aggregation_, TextTokensOf(encoding), probabilities);
+  said.spans = SpansOf(*tags_, aggregation_, tokens, probabilities);
 }
 
 std::vector<std::optional<uint32_t>> Session::LabelsOfWords(

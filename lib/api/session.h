@@ -212,7 +212,8 @@ const Error* OwnErrorOf(const Status& asked);
 /// One open model under one plan. One thread at a time.
 class Session {
  public:
-  /// Opens the model in `file` under `plan`. Returns kUsage if the options do not go with the plan,
+  /// Opens the model in `file` under `plan`, which may be that of a stage: without its text the
+  /// session has no tokenizer. Returns kUsage if the options do not go with the plan,
   /// kInfeasible if `own_bytes` is less than the model takes before its first shard. `file` stays
   /// the caller's where that fails.
   static Result<std::unique_ptr<Session>> Open(ContainerFile&& file, Plan plan,
@@ -236,6 +237,15 @@ class Session {
   /// latency counts from there. The memory of `answer` is used again. An error of Source::kInput is
   /// the input's own: others can be used. Any other is the model's or the machine's.
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
+
+  /// Runs one pass of a stage under a plan that CutStage made. `output` receives hidden rows, or of
+  /// the last stage what the head gives. Errors are those of Ask.
+  [[nodiscard]] Status RunStage(const Pass& pass, PassOutput* output, RunReport* report);
+  /// Makes the answer to one sequence of a stage's pass of `values`, which the head gave for it.
+  /// `tokens` are those of its text, for a model that labels tokens. Run, times and tokens of the
+  /// answer are the caller's to fill in. Errors are those of Ask.
+  [[nodiscard]] Status Conclude(std::span<const float> values, std::span<const TextToken> tokens,
+                                Answer* answer);
 
   /// Counts an input that could not be used as a turn.
   void SkipTurn() { ++turn_; }
@@ -283,7 +293,7 @@ class Session {
   /// Returns the tags of a model that labels tokens.
   [[nodiscard]] const TagScheme& tags() const { return *tags_; }
   [[nodiscard]] const Vocabulary& vocabulary() const;
-  [[nodiscard]] uint64_t tokenizer_bytes() const;
+  [[nodiscard]] uint64_t tokenizer_bytes() const;  ///< 0 of a stage without text
   /// Returns the bytes of memory that the model takes: tokenizer, resident parts, working memory
   /// and shards. They are what SessionOptions::own_bytes bounds.
   [[nodiscard]] uint64_t memory_bytes() const;
@@ -319,7 +329,8 @@ class Session {
   void Score(Answer* answer) const;
   [[nodiscard]] Status FinishEmbedding(bool is_compared, std::vector<float>* values) const;
   [[nodiscard]] Status Embed(Answer* answer) const;
-  void FindSpans(const Encoding& encoding, Answer* answer) const;
+  void FindSpans(std::span<const TextToken> tokens, Answer* answer) const;
+  [[nodiscard]] Status FinishContent(std::span<const TextToken> tokens, Answer* answer) const;
   [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
   void TellDifferences() const;
   void TellDrift();

@@ -84,8 +84,11 @@ void CheckKindNames(const std::vector<DeviceEntry>& devices, JsonFields* fields)
 }
 
 uint64_t EntriesOf(const DeviceProfile& p) {
+  uint64_t batched = 0;
+  for (const BatchSamples& samples : p.batches)
+    batched += samples.compute.size() + samples.fixed.size();
   return p.io.size() + p.compute.size() + p.decode.size() + p.fixed.size() + p.io_series.size() +
-         p.compute_series.size();
+         p.compute_series.size() + batched;
 }
 
 /// Returns what a device says of itself, or else what the first of its kind does that says it; null

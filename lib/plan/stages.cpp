@@ -53,21 +53,8 @@ class ClusterPlanner {
                                      const PlanCore& whole, uint32_t microbatch) {
     ClusterPlanner planner(cluster, whole, microbatch);
     for (const DeviceKind& kind : cluster.kinds) {
-      STI_ASSIGN_OR_RETURN(CheckedInput input, CheckedInput::Make(kind.input));
-      const Judging judging{.risk = Risk::kMedian,
-                            .memory_bytes = kind.memory_bytes,
-                            .interpolate = interpolate};
-      STI_ASSIGN_OR_RETURN(
-          DeviceModels devices,
-          DeviceModels::Make(input, whole.length, 0, judging, std::nullopt, microbatch));
-      if (!devices.median.LayerUs(whole.width)) {
-        return DataError("no compute time for width " + std::to_string(whole.width))
-            .In(Source::kProfile)
-            .Fix(Remedy::kMeasureTheseWidths);
-      }
-      STI_ASSIGN_OR_RETURN(ShardCosts costs,
-                           ShardCosts::Make(kind.input.catalog, devices.median));
-      planner.kinds_.push_back({kind, input, std::move(devices), std::move(costs)});
+      const Status made = planner.AddKind(kind, interpolate);
+      if (!made.ok()) return Error(made.error()).At("device " + kind.devices.front());
     }
     return planner;
   }
@@ -167,6 +154,24 @@ class ClusterPlanner {
  private:
   ClusterPlanner(const ClusterInput& cluster, const PlanCore& whole, uint32_t microbatch)
       : cluster_(cluster), whole_(whole), microbatch_(microbatch) {}
+
+  [[nodiscard]] Status AddKind(const DeviceKind& kind, bool interpolate) {
+    STI_ASSIGN_OR_RETURN(CheckedInput input, CheckedInput::Make(kind.input));
+    const Judging judging{.risk = Risk::kMedian,
+                          .memory_bytes = kind.memory_bytes,
+                          .interpolate = interpolate};
+    STI_ASSIGN_OR_RETURN(
+        DeviceModels devices,
+        DeviceModels::Make(input, whole_.length, 0, judging, std::nullopt, microbatch_));
+    if (!devices.median.LayerUs(whole_.width)) {
+      return DataError("no compute time for width " + std::to_string(whole_.width))
+          .In(Source::kProfile)
+          .Fix(Remedy::kMeasureTheseWidths);
+    }
+    STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(kind.input.catalog, devices.median));
+    kinds_.push_back({kind, input, std::move(devices), std::move(costs)});
+    return {};
+  }
 
   struct StageRun {
     double p99_us = 0;
@@ -446,6 +451,12 @@ Status CheckCluster(const ClusterInput& cluster, const StageRequest& request) {
   std::vector<uint32_t> devices;
   for (const DeviceKind& kind : cluster.kinds)
     devices.push_back(static_cast<uint32_t>(kind.devices.size()));
+  const bool is_alone = devices.size() == 1 && devices.front() == 1;
+  if (!is_alone && std::ranges::none_of(cluster.links, [](const KindLink& link) {
+        return link.bits_per_s > 0;
+      })) {
+    return DataError("no device is linked to another").Fix(Remedy::kCorrectFile);
+  }
   const ShardCatalog& catalog = cluster.kinds.front().input.catalog;
   if (PartitionStates(catalog.layers, devices) > kMostPartitionStates)
     return UsageError("the cluster has too many kinds of devices; let devices that are alike be of "

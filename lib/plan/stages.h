@@ -24,10 +24,10 @@ namespace sti {
 
 /// Devices that are alike, in the order in which they are taken, and what is known of them.
 struct DeviceKind {
-  PlanInput input;                       ///< the model, with the profile of this kind
-  std::optional<uint64_t> memory_bytes;  ///< bound for the process of a stage; nothing: none
-  uint64_t preload_bytes = 0;            ///< S of each
-  std::vector<std::string> devices;      ///< names
+  PlanInput input;                            ///< the model, with the profile of this kind
+  std::optional<uint64_t> memory_bytes = {};  ///< bound for a stage's process; nothing: none
+  uint64_t preload_bytes = 0;                 ///< S of each
+  std::vector<std::string> devices = {};      ///< names
 };
 
 /// A link from one device to another.

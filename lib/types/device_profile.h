@@ -94,6 +94,7 @@ struct BatchSamples {
   uint32_t batch = 0;  ///< inputs of a pass, 2 or more
   std::vector<ComputeSample> compute;
   std::vector<FixedSample> fixed;
+  friend bool operator==(const BatchSamples&, const BatchSamples&) = default;
 };
 
 /// Work of one lane done item after item, a series. The 99th percentile of a series is not the sum

@@ -12,6 +12,7 @@
 
 #include "base/remedy.h"
 #include "types/bits.h"
+#include "types/cluster.h"
 #include "types/fields.h"
 #include "types/file_text.h"
 #include "types/plan_fields.h"
@@ -308,8 +309,8 @@ Fault CheckCascade(const Plan& plan, const PlanBounds& bounds) {
 
 /// Checks one stage, whose layers follow those of the stages before it.
 Fault CheckStage(const Plan& plan, const PlanStage& stage, uint32_t begin, const ShardBits& runs) {
-  if (!IsDeviceName(stage.device))
-    return Broken("device is no name of at most 64 printable characters without space or quote");
+  if (!IsClusterName(stage.device))
+    return Broken("device is not a name of a cluster's device");
   if (stage.begin != begin || stage.end <= begin || stage.end > plan.layers.size())
     return Broken("its layers do not follow those of the stage before");
   std::set<ShardId> seen;

@@ -36,7 +36,7 @@ struct StageExtent {
 
 /// One stage as it is planned. Times are in microseconds, by medians.
 struct PlanStage {
-  std::string device;  ///< the name that the cluster gives it
+  std::string device;  ///< the name that the cluster gives it (types/cluster.h)
   /// Positions of its layers in the plan, from `begin` to before `end`.
   uint32_t begin = 0;
   uint32_t end = 0;
@@ -66,9 +66,5 @@ struct PlanStages {
   /// Returns the number of the stage on this device; nothing: none is.
   [[nodiscard]] std::optional<size_t> Find(std::string_view device) const;
 };
-
-/// Returns whether a text can name a device: 1 to 64 bytes of printable ASCII without spaces,
-/// slashes and quotes, and not "auto".
-bool IsDeviceName(std::string_view name);
 
 }  // namespace sti

@@ -21,7 +21,9 @@ std::string TypeOf(const Grid<uint32_t>& /*value*/, const Rule& /*rule*/) { retu
 std::string TypeOf(bool /*value*/, const Rule& rule) {
   return rule.left_out != 0 ? "bool = true" : "bool";
 }
-std::string TypeOf(uint32_t /*value*/, const Rule& /*rule*/) { return "uint"; }
+std::string TypeOf(uint32_t /*value*/, const Rule& rule) {
+  return rule.left_out != 0 ? "uint = 1" : "uint";
+}
 std::string TypeOf(uint64_t /*value*/, const Rule& /*rule*/) { return "ulong"; }
 std::string TypeOf(double /*value*/, const Rule& rule) {
   return rule.left_out != 0 ? "double = 1" : "double";
@@ -46,6 +48,9 @@ std::string TypeOf(const std::optional<Fallback>& /*value*/, const Rule& /*rule*
 }
 std::string TypeOf(const std::vector<ShardAtBits>& /*value*/, const Rule& /*rule*/) {
   return "[PreloadEntry]";
+}
+std::string TypeOf(const std::vector<PlanStage>& /*value*/, const Rule& /*rule*/) {
+  return "[PlanStage]";
 }
 std::string TypeOf(const std::vector<uint32_t>& /*value*/, const Rule& /*rule*/) {
   return "[uint]";
@@ -98,10 +103,12 @@ TEST(PlanFields, StandInTheSchemaWhereTheirDescriptionSays) {
   EXPECT_EQ(Described<Fallback>(), InSchema("PlanFallback"));
   EXPECT_EQ(Described<CascadeLevel>({{0, "plan: Plan"}}), InSchema("PlanCascadeLevel"));
   EXPECT_EQ(Described<PlanCascade>({{0, "levels: [PlanCascadeLevel]"}}), InSchema("PlanCascade"));
-  EXPECT_EQ(Described<Plan>({{kVariantsField.number, "variants: [Plan]"},
-                             {kTurnsField.number, "turns: [PlanTurn]"},
-                             {kCascadeField.number, "cascade: PlanCascade"}}),
-            InSchema("Plan"));
+  Table plan = Described<Plan>({{kVariantsField.number, "variants: [Plan]"},
+                                {kTurnsField.number, "turns: [PlanTurn]"},
+                                {kCascadeField.number, "cascade: PlanCascade"}});
+  plan.merge(Described<PlanStages>());
+  EXPECT_EQ(plan, InSchema("Plan"));
+  EXPECT_EQ(Described<PlanStage>(), InSchema("PlanStage"));
   EXPECT_EQ(InSchema("PlanRow"), (Table{{0, "slices: [uint]"}, {1, "bits: [uint]"}}));
 }
 
