@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "types/limits.h"
 
 namespace sti {
 
@@ -20,7 +21,7 @@ namespace sti {
 /// Lines above the limit come cut, marked.
 class LineReader {
  public:
-  static constexpr size_t kMaxLineBytes = size_t{1} << 20;
+  static constexpr size_t kMaxLineBytes = sti::kMaxLineBytes;
   static constexpr size_t kLongLineBytes = size_t{64} << 10;
 
   explicit LineReader(int fd) : fd_(fd) {}

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "link/stage_link.h"
 #include "model/held_rows.h"
 #include "model/memory.h"
 #include "plan/device_model.h"
@@ -65,6 +66,10 @@ PlanInput PlanInputs::View() const {
   const auto stage_resident = [this](const StageExtent& stage) {
     return ResidentBytes(index_, stage) + (stage.ends.text ? TokenizerBytes(index_) : 0);
   };
+  const auto link = [this](const PlanExtent& extent) {
+    const uint64_t row_bytes = uint64_t{extent.tokens} * index_.info.shape.hidden * sizeof(float);
+    return LinkBytes(row_bytes, !extent.ends.text, !extent.ends.head);
+  };
   const auto fallback_rows = [this](uint32_t tokens) { return FallbackRowBytes(index_, tokens); };
   std::optional<uint64_t> process;
   if (profile_.process_bytes != 0) process = profile_.process_bytes;
@@ -79,6 +84,7 @@ PlanInput PlanInputs::View() const {
                      .row_bytes = index_.words.row_bytes,
                      .working = working,
                      .stage_resident = stage_resident,
+                     .link = link,
                      .fallback_rows = fallback_rows},
           .cold = &cold_,
           .common_words = common_words_};

@@ -1,6 +1,7 @@
 // The most that files may hold, as `spec/container.md, "Limits"`, spec/plan.md, spec/profile.md,
-// spec/label-vectors.md, spec/cluster.md and, for texts, spec/frame.md say. Whoever reads or writes
-// a file, and whoever makes what goes into one, takes the numbers from here.
+// spec/label-vectors.md, spec/cluster.md and, for texts, spec/frame.md say, and streams, as
+// spec/frame-stream.md says. Whoever reads or writes a file, and whoever makes what goes into one,
+// takes the numbers from here.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +35,9 @@ inline constexpr size_t kMaxCoresTextBytes = 32768;
 
 /// Label vectors: words in front of texts, UTF-8.
 inline constexpr size_t kMaxPrefixBytes = 4096;
+
+/// A line of input, without its end; longer ones come cut.
+inline constexpr size_t kMaxLineBytes = size_t{1} << 20;
 
 /// Microseconds that plans and requests may hold: thirty years.
 inline constexpr double kMaxTimeUs = 1e15;

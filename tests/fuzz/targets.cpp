@@ -15,6 +15,7 @@ std::span<const Target> Targets() {
       {"importance", Importance},
       {"importance_part", ImportancePart},
       {"label_vectors", LabelVectors},
+      {"frame_stream", FrameStream},
       {"profile", Profile},
       {"cluster", Cluster},
       {"plan", Plan},

@@ -21,6 +21,7 @@ void Index(Input input);       ///< edits of a sound container, its checksums ri
 void Importance(Input input);  ///< binary or JSON, as profile and plan
 void ImportancePart(Input input);
 void LabelVectors(Input input);
+void FrameStream(Input input);  ///< frames between stages, one after another
 void Profile(Input input);
 void Cluster(Input input);
 void Plan(Input input);
