@@ -42,7 +42,8 @@ struct StageLinkOptions {
 /// and output_closed are thread-safe.
 class StageLink {
  public:
-  /// Passes that wait on each side. One more is being received, and one sent.
+  /// Passes that wait on each side. One more is being received, and one sent, as its frame's bytes
+  /// too.
   static constexpr size_t kQueuedPasses = 2;
 
   /// Begins to receive and send. The first stage has no source, the last no sink. MachineError if
