@@ -18,7 +18,7 @@
 namespace sti {
 namespace {
 
-// A read takes no more at a time: memory grows as bytes come, not as a header promises them.
+// A read takes no more at a time: pages are touched as bytes come, not as a header promises them.
 constexpr size_t kStepBytes = size_t{64} << 10;
 // A wait that nothing can end is no longer.
 constexpr double kShortWait_us = 100e3;
@@ -95,6 +95,7 @@ Result<FrameSource::Got> PipeSource::Take(size_t most) {
 Result<FrameSource::Got> PipeSource::CheckTaken() {
   if (!header_ && bytes_.size() == kStreamHeaderBytes) {
     STI_ASSIGN_OR_RETURN(header_, ParseFrameHeader(bytes_, terms_, name_));
+    bytes_.reserve(kStreamHeaderBytes + header_->body_bytes);
   }
   whole_ = header_ && bytes_.size() == kStreamHeaderBytes + header_->body_bytes;
   return whole_ ? Got::kFrame : Got::kSome;

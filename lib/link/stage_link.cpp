@@ -135,7 +135,7 @@ Status StageLink::Finish(EndFrame end) {
   if (!sink_) return {};
   bool hurries = end.reason != EndFrame::Reason::kDone;
   Clock::time_point latest = Clock::now() + Microseconds(options_.timeout_us);
-  end_ = std::move(end);
+  end_ = hurries && source_end_ ? *source_end_ : std::move(end);
   changed_.NotifyAll();
   while (!end_sent_ && !cannot_send_ && !left_) {
     if (wait.raised() && !hurries) {
@@ -210,6 +210,7 @@ bool StageLink::TakeFrame(WorkWatch* work) {
     return false;
   }
   if (const auto* end = std::get_if<EndFrame>(&*frame)) {
+    if (end->reason != EndFrame::Reason::kDone) KeepSourceEnd(*end);
     EndSource(ErrorOf(*end));
     return false;
   }
@@ -238,6 +239,11 @@ void StageLink::AwaitRoom() {
   MutexLock lock(mutex_);
   while (!stop_ && received_.size() >= kQueuedPasses && changed_.WaitUntil(mutex_, latest)) {
   }
+}
+
+void StageLink::KeepSourceEnd(const EndFrame& end) {
+  MutexLock lock(mutex_);
+  source_end_ = end;
 }
 
 void StageLink::EndSource(std::optional<Error> failure) {

@@ -46,7 +46,8 @@ struct StageLinkOptions {
 /// and output_closed are thread-safe.
 class StageLink {
  public:
-  /// Passes that wait on each side. One more is being received, and one sent.
+  /// Passes that wait on each side. One more is being received, and one sent, as its frame's bytes
+  /// too.
   static constexpr size_t kQueuedPasses = 2;
 
   /// Begins to receive and send. The first stage has no source, the last no sink. MachineError if
@@ -76,11 +77,12 @@ class StageLink {
   /// and Give is none; what it waits for otherwise, such as the reader of answers, is none either
   /// and has to be told.
   void NoteWork(bool has_work) { has_work_.store(has_work, std::memory_order_relaxed); }
-  /// Sends what is queued, then `end`, whose number is filled in. Waits until it is sent: as long
-  /// as it takes while the stage after takes what comes, but no longer than the timeout if the
-  /// stream does not end well or the interrupt is raised. Errors are those of Give; where it can
-  /// still be told, a stream that was to end well then says that it failed. None if the reader has
-  /// left. The last stage has nothing to send.
+  /// Sends what is queued, then `end`, whose number is filled in; where that is not done, and the
+  /// stage before has ended so too, its end goes on instead. Waits until it is sent: as long as it
+  /// takes while the stage after takes what comes, but no longer than the timeout if the stream
+  /// does not end well or the interrupt is raised. Errors are those of Give; where it can still be
+  /// told, a stream that was to end well then says that it failed. None if the reader has left. The
+  /// last stage has nothing to send.
   Status Finish(EndFrame end);
   /// Returns whether the reader of this stage has left: neither an error nor worth a word.
   [[nodiscard]] bool output_closed();
@@ -95,6 +97,7 @@ class StageLink {
   bool TakeFrame(WorkWatch* work);
   [[nodiscard]] bool IsFull();
   void AwaitRoom();
+  void KeepSourceEnd(const EndFrame& end);
   void EndSource(std::optional<Error> failure);
 
   // The thread that sends.
@@ -132,6 +135,7 @@ class StageLink {
   std::deque<PassFrame> given_ STI_GUARDED_BY(mutex_);
   bool source_ended_ STI_GUARDED_BY(mutex_) = false;
   std::optional<Error> source_failure_ STI_GUARDED_BY(mutex_);  ///< behind what was received
+  std::optional<EndFrame> source_end_ STI_GUARDED_BY(mutex_);   ///< where that failed
   std::optional<Error> failure_ STI_GUARDED_BY(mutex_);         ///< of this stage or what it sends
   bool cannot_send_ STI_GUARDED_BY(mutex_) = false;
   bool left_ STI_GUARDED_BY(mutex_) = false;  ///< the reader has left

@@ -154,6 +154,24 @@ TEST_P(EachLink, AnEndSaysWhichStageFailedBehindItsPasses) {
   EXPECT_TRUE(FailedWith(last->Next(), ErrorKind::kMachine, "b0: cannot read the model"));
 }
 
+TEST_P(EachLink, AnEndGoesOnAsItCame) {
+  using Source = std::pair<EndFrame, ErrorKind>;
+  for (const auto& [end, kind] :
+       {Source{{0, Reason::kFailed, "b0", "cannot read the model"}, ErrorKind::kMachine},
+        Source{{0, Reason::kInterrupted, "b0"}, ErrorKind::kCancelled}}) {
+    const auto before = Make();
+    const auto after = Make();
+    const auto first = FirstOf(*before);
+    const auto middle = StartLink(before->Source(SmallTerms()), after->Sink(), OptionsOf("b2"));
+    const auto last = StartLink(after->Source(SmallTerms()), nullptr, OptionsOf("b3"));
+    EXPECT_TRUE(Succeeded(first->Finish(end)));
+    const auto next = middle->Next();
+    ASSERT_TRUE(FailedWith(next, kind, "b0: "));
+    EXPECT_TRUE(Succeeded(middle->Finish({0, end.reason, "b2", end.what.empty() ? "" : "b0 did"})));
+    EXPECT_TRUE(FailedWith(last->Next(), kind, next.error().Message()));
+  }
+}
+
 TEST_P(EachLink, AnInterruptEndsAWaitAndIsTold) {
   const auto before = Make();
   const auto after = Make();
