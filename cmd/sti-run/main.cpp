@@ -18,6 +18,7 @@
 #include "nearest.h"
 #include "print.h"
 #include "session.h"
+#include "stage.h"
 #include "vectors.h"
 #include "watch.h"
 
@@ -169,6 +170,7 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(TakeInstructionsOption(options.instructions));
   if (!options.models.empty()) return ServeSeveral(options, tool);
   STI_RETURN_IF_ERROR(CheckOutputs(options));
+  if (!options.stage.empty()) return RunStage(tool, options);
   Adjuster::Listen(options);
   STI_ASSIGN_OR_RETURN(Nearest nearest, Nearest::Read(options, tool));
   STI_ASSIGN_OR_RETURN(const OpenedSession session, OpenSession(options, nearest.labels(), tool));

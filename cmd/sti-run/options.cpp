@@ -122,6 +122,23 @@ Status CheckModels(const CLI::App& app, const RunOptions& o) {
   return refuse({"--trace"}, "it shows the lanes of one model alone");
 }
 
+// A stage has its plan's inputs, one pass after another, from its neighbour.
+Status CheckStage(const CLI::App& app, const RunOptions& o) {
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--stage-timeout"}, "--stage"));
+  if (o.stage.empty()) return {};
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--stage"}, "--plan"));
+  if (o.plan == "-") return UsageError("--stage reads no plan from stdin, which has the inputs");
+  if (o.stage_timeout_us && !(*o.stage_timeout_us >= 1e5))
+    return UsageError("--stage-timeout is at least 100ms");
+  if (o.on_late != OnLate::kWait)
+    return UsageError("--stage takes no --on-late: a plan for a cluster has no target; drop one");
+  return RefuseOptions(
+      app, "--stage",
+      {"--model", "--eval", "--replan", "--nearest", "--window", "--idle", "--turn-gap",
+       "--one-shot", "--trace", "--seed"},
+      "it runs passes of a stream, as its neighbours do");
+}
+
 constexpr size_t kLongestName = 64;
 
 // Such a name is safe on a terminal, and is neither a TAB nor the beginning of an error's line.
@@ -227,6 +244,11 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   AddEmbeddingOptions(app, o);
   app.add_option("--seed", o.seed, "of inputs that a cascade sends on by chance [0]")
       ->type_name("N");
+  app.add_option("--stage", o.stage,
+                 "run this device's stage of a plan by sti-plan --cluster; auto: this host's")
+      ->type_name("NAME|auto");
+  AddParsed(app, "--stage-timeout", o.stage_timeout_us, kTime,
+            "a neighbour that shows no life for so long is lost [10 periods, least 5s]");
   app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr")->group(kMostUsed);
   app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name(kFile);
   app.add_option("--eval", o.eval, "measure on a labelled data set")
@@ -245,6 +267,7 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
     STI_RETURN_IF_ERROR(
         RefuseBeside(app, "--backend", {"--instructions"}, "OpenBLAS takes the best itself"));
   }
+  STI_RETURN_IF_ERROR(CheckStage(app, o));
   STI_RETURN_IF_ERROR(CheckReplan(app, o));
   STI_RETURN_IF_ERROR(CheckNearest(app, o));
   STI_RETURN_IF_ERROR(CheckEvaluation(app, o));

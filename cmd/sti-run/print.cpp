@@ -198,6 +198,21 @@ void PrintText(std::string_view text, bool to_terminal) {
   });
 }
 
+// What each stage took for the pass of a text, by its own clock.
+void AddStages(const StagedRun& staged, Json& json) {
+  json["pass"] = staged.pass;
+  json["stages"] = Json::array();
+  for (size_t i = 0; i < std::min(staged.took.size(), staged.stages.size()); ++i) {
+    const StageTook& took = staged.took[i];
+    json["stages"].push_back({{"device", staged.stages[i].device},
+                              {"total_us", took.total_us},
+                              {"compute_us", took.compute_us},
+                              {"stall_us", took.stall_us},
+                              {"waited_us", took.wait_us},
+                              {"bytes_read", took.bytes_read}});
+  }
+}
+
 // Returns what was special about reading the text, each mark behind `parted_by`.
 std::string MarksOf(const Answer& answer, char parted_by) {
   std::string marks;
@@ -210,7 +225,7 @@ std::string MarksOf(const Answer& answer, char parted_by) {
 }  // namespace
 
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
-               const ModelInfo& info, std::optional<double> waited_us) {
+               const ModelInfo& info, std::optional<double> waited_us, const StagedRun* staged) {
   JsonLinePrinter printer(stdout);
   if (!options.name.empty()) printer.AddText("model", options.name);
   printer.AddText("text", text);
@@ -227,6 +242,7 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   if (answer.windows) json["windows"] = answer.windows->windows;
   json["latency_us"] = answer.latency_us;
   if (waited_us) json["waited_us"] = *waited_us;
+  if (staged != nullptr) AddStages(*staged, json);
   json["deadline_met"] = answer.deadline_met ? Json(*answer.deadline_met) : Json(nullptr);
   json["degraded"] = DegradedOf(answer.degraded());
   if (answer.plan->fallback) {

@@ -1,20 +1,32 @@
 // Answers of sti-run on stdout, for people and for machines.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "api/session.h"
+#include "link/frame.h"
 #include "options.h"
 
 namespace sti {
 
+/// A pass that went through the stages of a plan.
+struct StagedRun {
+  std::span<const PlanStage> stages;
+  std::span<const StageTook> took;  ///< of each of them
+  uint64_t pass = 0;                ///< counted from 0
+};
+
 /// Prints one object a line, whose fields programs build on: fields are added, none is renamed.
 /// `text` is as it came in. `waited_us`: before the model took it, where it is one of several,
-/// whose name is in the options.
+/// whose name is in the options. `staged`:
+/// the pass of the text, where several devices ran it.
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
-               const ModelInfo& info, std::optional<double> waited_us = {});
+               const ModelInfo& info, std::optional<double> waited_us = {},
+               const StagedRun* staged = nullptr);
 
 /// label TAB score TAB text; of one of several models after its name and a TAB. Of a multi-label
 /// model: all that reach the threshold with commas between them, or "-" if none does, and the

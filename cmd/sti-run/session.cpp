@@ -15,6 +15,7 @@
 #include "host.h"
 #include "pipeline/pass.h"
 #include "pipeline/whole_plan.h"
+#include "stage.h"
 #include "text/windows.h"
 #include "watch.h"
 
@@ -194,6 +195,10 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   }
   STI_RETURN_IF_ERROR(CheckDegrade(options, plan));
   WarnOfUntrained(model, plan, options, tool);
+  if (!options.stage.empty()) {
+    STI_ASSIGN_OR_RETURN(const size_t number, FindStage(plan, options));
+    plan = CutStage(plan, number);
+  }
   STI_ASSIGN_OR_RETURN(SessionOptions session, SessionOptionsOf(options, model, plan, tool));
   return ModelToServe{options.name, std::move(file), std::move(plan), std::move(session)};
 }

@@ -130,6 +130,14 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
     work.plans.push_back(std::move(plan));
     work.plan_names.push_back(path);
   }
+  if (!options.stage.empty()) {
+    const Plan& plan = work.plans.front();
+    if (plan.staged) work.stage = plan.staged->Find(options.stage);
+    if (!work.stage) {
+      return UsageError("--stage: " + options.plans.front() + " has no stage on " +
+                        OneLine(options.stage) + "; sti-plan --cluster makes plans with stages");
+    }
+  }
   work.progress = tool.Progress("sharding");
   work.cancelled = StopRequested;
   STI_ASSIGN_OR_RETURN(ShardReport report,

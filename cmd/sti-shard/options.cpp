@@ -26,6 +26,9 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
       ->delimiter(',')
       ->type_name("FILE,...")
       ->group(kMostUsed);
+  app.add_option("--stage", options.stage,
+                 "of --for: store what this device's stage of the plan runs, and no more")
+      ->type_name("NAME");
   app.add_option("--tokenizer", options.parts.tokenizer, "folder of the tokenizer [MODEL_DIR]")
       ->type_name(kFolder);
   app.add_option("--labels", options.parts.labels, "names of the labels, one a line, by id")
@@ -57,6 +60,9 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
 
 Status CheckShardToolOptions(const CLI::App& app, const ShardToolOptions& options) {
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--for", {"--bits"}, "its plans say which bits they read"));
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--stage"}, "--for"));
+  if (!options.stage.empty() && options.plans.size() != 1)
+    return UsageError("--stage is of one plan; drop the others");
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--pooling", {"--labels"},
                                    "a model that embeds texts has no labels to name"));
   for (uint32_t bits : options.bits) {

@@ -316,9 +316,17 @@ Status Session::FinishContent(std::span<const TextToken> tokens, Answer* answer)
   return {};
 }
 
-Status Session::RunStage(const Pass& pass, PassOutput* output, RunReport* report) {
+Status Session::RunStage(const Pass& pass, FunctionRef<void()> layer_done, PassOutput* output,
+                         RunReport* report) {
   output->hidden = !plan().ends.head;
-  STI_RETURN_IF_ERROR(pipeline_->Run(pass, {}, output, report));
+  STI_ASSIGN_OR_RETURN(RunSteps* const run, pipeline_->Begin(pass, {}, output, report));
+  Status status = run->Embed(pass);
+  for (uint32_t k = 0; k < run->layers() && status.ok(); ++k) {
+    status = run->Layers(k, k + 1);
+    if (status.ok()) layer_done();
+  }
+  if (status.ok()) status = run->Finish();
+  STI_RETURN_IF_ERROR(pipeline_->End(status));
   TellDrift();
   return {};
 }

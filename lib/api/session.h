@@ -20,6 +20,7 @@
 
 #include "api/notice.h"
 #include "base/clock.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "kernels/backend.h"
 #include "pipeline/cascade_run.h"
@@ -239,8 +240,10 @@ class Session {
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
 
   /// Runs one pass of a stage under a plan that CutStage made. `output` receives hidden rows, or of
-  /// the last stage what the head gives. Errors are those of Ask.
-  [[nodiscard]] Status RunStage(const Pass& pass, PassOutput* output, RunReport* report);
+  /// the last stage what the head gives. `layer_done` is called behind each layer. Errors are those
+  /// of Ask.
+  [[nodiscard]] Status RunStage(const Pass& pass, FunctionRef<void()> layer_done,
+                                PassOutput* output, RunReport* report);
   /// Makes the answer to one sequence of a stage's pass of `values`, which the head gave for it.
   /// `tokens` are those of its text, for a model that labels tokens. Run, times and tokens of the
   /// answer are the caller's to fill in. Errors are those of Ask.

@@ -285,6 +285,12 @@ std::vector<uint8_t> EncodePlan(const Plan& plan) {
   return WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
+Digest DigestOfPlan(const Plan& plan) {
+  Digester digester;
+  digester.Add(EncodePlan(plan));
+  return digester.Finish();
+}
+
 std::string PlanToJson(const Plan& plan) { return PrintJson(ToJson(plan)); }
 
 }  // namespace sti

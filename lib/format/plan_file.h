@@ -23,6 +23,9 @@ Result<Plan> ParsePlanNoting(std::span<const uint8_t> bytes, const std::string& 
 /// The binary spelling. The same bytes for the same value.
 std::vector<uint8_t> EncodePlan(const Plan& plan);
 
+/// Returns the digest of a plan as it is stored: equal for equal plans.
+Digest DigestOfPlan(const Plan& plan);
+
 /// The JSON spelling. The same bytes for the same value.
 std::string PlanToJson(const Plan& plan);
 

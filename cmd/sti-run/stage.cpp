@@ -1,0 +1,276 @@
+#include "stage.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "api/session.h"
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "common/files.h"
+#include "common/lines.h"
+#include "common/remedies.h"
+#include "format/plan_file.h"
+#include "io/container_file.h"
+#include "link/frame.h"
+#include "link/pipe_carrier.h"
+#include "link/stage_link.h"
+#include "session.h"
+#include "stage_worker.h"
+#include "text/tokenizer.h"
+#include "types/stage.h"
+
+namespace sti {
+namespace {
+
+constexpr double kLook_us = 1e5;
+constexpr double kLeastTimeout_us = 5e6;
+constexpr double kPeriodsToWait = 10;
+
+/// The name by which a device knows itself where nobody tells it.
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "";
+  const std::string whole = name.data();
+  return whole.substr(0, whole.find('.'));
+}
+
+/// Where the passes of a stage come from: lines, or the stage before.
+class PassSource {
+ public:
+  PassSource(const StagePlace& place, Session& session, const RunOptions& options, StageLink* link,
+             const std::atomic<bool>& ended)
+      : place_(place),
+        session_(session),
+        options_(options),
+        link_(link),
+        ended_(ended),
+        reader_(STDIN_FILENO) {}
+
+  /// Returns the next pass; nothing at the end of the input.
+  Result<std::optional<StagePass>> Next() {
+    const Clock::time_point began = Clock::now();
+    StagePass pass;
+    if (place_.is_first()) {
+      STI_ASSIGN_OR_RETURN(const bool more, Gather(&pass));
+      if (!more) return std::optional<StagePass>();
+    } else {
+      STI_ASSIGN_OR_RETURN(auto frame, link_->Next());
+      if (!frame) return std::optional<StagePass>();
+      pass.frame = *std::move(frame);
+    }
+    pass.taken = Clock::now();
+    pass.wait_us = MicrosecondsBetween(began, pass.taken);
+    return std::optional<StagePass>(std::move(pass));
+  }
+
+ private:
+  /// Waits for a line, and takes with it those that are there already, up to a pass.
+  Result<bool> Gather(StagePass* pass) {
+    pass->frame.number = passes_++;
+    while (pass->frame.lines.size() < place_.plan.staged->microbatch) {
+      const bool is_first = pass->frame.lines.empty();
+      STI_ASSIGN_OR_RETURN(const bool more, options_.texts.empty() ? TakeLine(is_first, pass)
+                                                                   : TakeText(pass));
+      if (!more) break;
+    }
+    return !pass->frame.lines.empty();
+  }
+
+  bool TakeText(StagePass* pass) {
+    if (next_text_ == options_.texts.size() || Stops()) return false;
+    Add(options_.texts[next_text_++], {}, pass);
+    return true;
+  }
+
+  Result<bool> TakeLine(bool waits, StagePass* pass) {
+    while (!reader_.Wait(waits ? kLook_us : 0)) {
+      if (!waits || Stops()) return false;
+    }
+    if (Stops()) return false;
+    STI_ASSIGN_OR_RETURN(auto line, reader_.Next());
+    if (!line) return false;
+    Add(std::move(line->text), line->usable(), pass);
+    return true;
+  }
+
+  void Add(std::string text, const Status& usable, StagePass* pass) {
+    FrameLine& line = pass->frame.lines.emplace_back();
+    line.text = std::move(text);
+    auto encoding = usable.ok() ? EncodeLine(options_, session_, line.text)
+                                : Result<Encoding>(usable.error());
+    if (encoding.ok()) {
+      line.tokens = static_cast<uint32_t>(encoding->ids.size());
+      line.truncated = encoding->truncated;
+      if (session_.info().labels_tokens()) line.text_tokens = TextTokensOf(*encoding);
+      pass->texts.push_back(*std::move(encoding));
+    } else {
+      line.error = encoding.error();
+      pass->texts.emplace_back();
+    }
+  }
+
+  [[nodiscard]] bool Stops() const { return StopRequested() || ended_; }
+
+  const StagePlace& place_;
+  Session& session_;
+  const RunOptions& options_;
+  StageLink* link_;
+  const std::atomic<bool>& ended_;
+  LineReader reader_;
+  size_t next_text_ = 0;
+  uint64_t passes_ = 0;
+};
+
+/// Raises an interrupt when a signal asks the process to stop, or the link says that it is of no use
+/// any more. One that is made watches until it is destroyed.
+class StopWatch {
+ public:
+  explicit StopWatch(Interrupt& interrupt)
+      : thread_([this, &interrupt] {
+          while (!done_) {
+            if (StopRequested() || ended_) interrupt.Raise();
+            usleep(static_cast<useconds_t>(kLook_us / 2));
+          }
+        }) {}
+  ~StopWatch() {
+    done_ = true;
+    thread_.join();
+  }
+  StopWatch(const StopWatch&) = delete;
+  StopWatch& operator=(const StopWatch&) = delete;
+
+  void End() { ended_ = true; }
+  [[nodiscard]] const std::atomic<bool>& ended() const { return ended_; }
+
+ private:
+  std::atomic<bool> done_{false};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+/// Runs passes until the input ends.
+Status RunPasses(const StagePlace& place, Session& session, StageWorker& worker, PassSource& source,
+                 StageLink* link) {
+  for (;;) {
+    // What the next pass needs is read while it is awaited.
+    STI_RETURN_IF_ERROR(session.Wake());
+    STI_ASSIGN_OR_RETURN(auto pass, source.Next());
+    if (!pass) return {};
+    if (link != nullptr) link->NoteWork(true);
+    const Status computed = worker.Compute(&*pass);
+    if (link != nullptr) link->NoteWork(false);
+    STI_RETURN_IF_ERROR(computed);
+    if (place.is_last()) {
+      STI_RETURN_IF_ERROR(worker.Answer(*pass));
+      if (worker.output_closed()) return {};
+    } else {
+      STI_RETURN_IF_ERROR(link->Give(std::move(pass->frame)));
+      if (link->output_closed()) return {};
+    }
+  }
+}
+
+/// Says how this stage has ended to the stage behind it.
+EndFrame EndOf(const StagePlace& place, const Status& ran) {
+  EndFrame end;
+  if (ran.ok() && !StopRequested()) return end;
+  end.device = place.own().device;
+  end.reason = EndFrame::Reason::kInterrupted;
+  if (ran.ok() || StopRequested() || ran.error().kind == ErrorKind::kCancelled) return end;
+  end.reason = EndFrame::Reason::kFailed;
+  end.what = LineFor(ran.error());
+  return end;
+}
+
+Status CheckStreams(const StagePlace& place) {
+  if (!place.is_first() && isatty(STDIN_FILENO) != 0)
+    return UsageError("stdin of stage " + place.own().device + " is stage " +
+                      place.NameAt(place.number - 1) + "'s stdout, not a terminal; join them");
+  if (!place.is_last() && isatty(STDOUT_FILENO) != 0)
+    return UsageError("stdout of stage " + place.own().device + " is for stage " +
+                      place.NameAt(place.number + 1) + ", not a terminal; join them by a pipe");
+  return {};
+}
+
+Result<std::unique_ptr<StageLink>> OpenLink(const StagePlace& place, const RunOptions& options,
+                                            uint32_t hidden, StopWatch& stop,
+                                            Interrupt* interrupt) {
+  const PlanStages& staged = *place.plan.staged;
+  if (place.is_first() && place.is_last()) return std::unique_ptr<StageLink>();
+  StageLinkOptions link;
+  link.terms = {.plan = DigestOfPlan(place.plan),
+                .hidden = hidden,
+                .length = place.plan.length,
+                .microbatch = staged.microbatch,
+                .stages = static_cast<uint32_t>(staged.stages.size())};
+  link.timeout_us =
+      options.stage_timeout_us.value_or(std::max(kPeriodsToWait * staged.period_us, kLeastTimeout_us));
+  link.device = place.own().device;
+  link.before = place.is_first() ? "" : place.NameAt(place.number - 1);
+  link.after = place.NameAt(place.number + 1);
+  link.interrupt = interrupt;
+  link.on_end = [&stop] { stop.End(); };
+  std::unique_ptr<FrameSource> source;
+  std::unique_ptr<FrameSink> sink;
+  if (!place.is_first())
+    source = std::make_unique<PipeSource>(STDIN_FILENO, link.terms, "frames of " + link.before);
+  if (!place.is_last()) sink = std::make_unique<PipeSink>(STDOUT_FILENO);
+  return StageLink::Start(std::move(source), std::move(sink), std::move(link));
+}
+
+Result<uint32_t> HiddenOf(const std::string& model) {
+  STI_ASSIGN_OR_RETURN(const ContainerFile file, ContainerFile::Open(model));
+  return file.index().info.shape.hidden;
+}
+
+/// Opens the stage's model and runs it. Returns the exit code.
+Result<int> Serve(const StagePlace& place, const RunOptions& options, const Tool& tool,
+                  StageLink* link, const std::atomic<bool>& ended) {
+  STI_ASSIGN_OR_RETURN(const OpenedSession session, OpenSession(options, 0, tool));
+  StageWorker worker(place, *session, options, tool);
+  worker.UseLink(link);
+  PassSource source(place, *session, options, link, ended);
+  STI_RETURN_IF_ERROR(RunPasses(place, *session, worker, source, link));
+  return worker.Finish();
+}
+
+}  // namespace
+
+Result<size_t> FindStage(const Plan& plan, const RunOptions& options) {
+  if (!plan.staged)
+    return UsageError("--stage is for plans with stages, which sti-plan --cluster makes, and " +
+                      options.plan + " has none");
+  const std::string name = options.stage == "auto" ? HostName() : options.stage;
+  if (const std::optional<size_t> found = plan.staged->Find(name)) return *found;
+  std::string devices;
+  for (const PlanStage& stage : plan.staged->stages)
+    devices += (devices.empty() ? "" : ", ") + stage.device;
+  return UsageError("--stage: " + options.plan + " has no stage on " + OneLine(name) +
+                    "; its devices are " + devices);
+}
+
+Result<int> RunStage(const Tool& tool, const RunOptions& options) {
+  StagePlace place;
+  STI_ASSIGN_OR_RETURN(place.plan, ReadPlan(options.plan, tool));
+  STI_ASSIGN_OR_RETURN(place.number, FindStage(place.plan, options));
+  STI_RETURN_IF_ERROR(CheckStreams(place));
+  // The neighbours hear of this stage before its model is open, which may take long.
+  STI_ASSIGN_OR_RETURN(const uint32_t hidden, HiddenOf(options.model));
+  Interrupt interrupt;
+  StopWatch stop(interrupt);
+  STI_ASSIGN_OR_RETURN(const std::unique_ptr<StageLink> link,
+                       OpenLink(place, options, hidden, stop, &interrupt));
+  Result<int> ran = Serve(place, options, tool, link.get(), stop.ended());
+  if (!link) return ran;
+  const Status finished = link->Finish(EndOf(place, ran.ok() ? Status() : Status(ran.error())));
+  if (ran.ok() && !finished.ok()) return finished.error();
+  return ran;
+}
+
+}  // namespace sti
