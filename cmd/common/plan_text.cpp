@@ -129,7 +129,8 @@ std::string TurnsText(const Plan& plan) {
 
 std::string StagesText(const PlanStages& staged) {
   char line[256];
-  std::snprintf(line, sizeof(line), "stages     %.3g texts a second, %s at a time, one pass each %s\n",
+  std::snprintf(line, sizeof(line),
+                "stages     %.3g texts a second, %s at a time, one pass each %s\n",
                 staged.throughput_per_s, std::to_string(staged.microbatch).c_str(),
                 FormatTimeUs(staged.period_us).c_str());
   std::string text = line;
@@ -174,9 +175,8 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
                      ", strategy " + plan.strategy_name() + "\n";
   text += "bits       a shard each; [preloaded]\n" + BitsTable(plan);
   text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted" +
-          (plan.staged ? " for the first text" : "") +
-          (plan.cold ? " from a cold start" : "") + FrequencyText(plan.freq) + ", p99 " +
-          FormatTimeUs(plan.predicted_p99_us);
+          (plan.staged ? " for the first text" : "") + (plan.cold ? " from a cold start" : "") +
+          FrequencyText(plan.freq) + ", p99 " + FormatTimeUs(plan.predicted_p99_us);
   if (plan.target_us) {
     text += ", target " + FormatTimeUs(*plan.target_us);
     text += plan.meets_target ? " met" : " MISSED";

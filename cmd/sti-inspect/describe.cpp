@@ -124,6 +124,17 @@ std::string EmbeddingText(const ModelInfo& info) {
          (info.head.unit_length ? ", unit length" : "");
 }
 
+/// Returns what a container of one stage has: "layers 2 to 3, without tokenizer and head".
+std::string StageText(const StageExtent& stage) {
+  std::string text =
+      "layers " + std::to_string(stage.begin) + " to " + std::to_string(stage.end - 1);
+  if (stage.ends.whole()) return text;
+  return text + ", without " +
+         (stage.ends.text   ? "head"
+          : stage.ends.head ? "tokenizer"
+                            : "tokenizer and head");
+}
+
 /// Returns how many labels a model gives and to what: ", 7 labels (any number)"; empty for none.
 std::string LabelsText(const ModelInfo& info) {
   if (info.embeds()) return "";
@@ -160,6 +171,13 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   json["unicode"] = index.unicode;
   json["file_bytes"] = sizes.file;
   json["partial"] = index.partial;
+  if (index.stage) {
+    const StageExtent& stage = *index.stage;
+    json["stage"] = {{"begin", stage.begin},
+                     {"end", stage.end},
+                     {"text", stage.ends.text},
+                     {"head", stage.ends.head}};
+  }
   json["weights"] = sizes.weights;
   json["progressive_bytes"] = sizes.progressive;
   json["separate_versions_bytes"] = sizes.separate;
@@ -192,6 +210,7 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
   text += Line("elastic", ElasticText(info));
   text += Line("bits", BitsText(index.bits) + ", codebook " + CodebookName(index.codebook) +
                            (index.partial ? ", only what some plans read" : ""));
+  if (index.stage) text += Line("stage", StageText(*index.stage));
   return text + ByteText(sizes);
 }
 

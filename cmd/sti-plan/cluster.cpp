@@ -31,14 +31,14 @@ Result<ClusterInputs> ReadInputs(const Tool& tool, const PlanOptions& options) {
   return ClusterInputs(file, cluster, importance);
 }
 
-// Says where labels may differ from those of one device: products of another kernel round otherwise.
+// Says where labels may differ from those of one device: products of another kernel round
+// otherwise.
 void WarnOfKernels(const Tool& tool, const Plan& plan) {
   const PlanStage& first = plan.staged->stages.front();
   for (const PlanStage& stage : plan.staged->stages) {
     if (stage.kernel.name == first.kernel.name) continue;
     return tool.Warn(first.device + " computes by " + first.kernel.name + " and " + stage.device +
-                     " by " + stage.kernel.name +
-                     ": logits differ from one device's by rounding");
+                     " by " + stage.kernel.name + ": logits differ from one device's by rounding");
   }
 }
 
@@ -57,8 +57,9 @@ Status ShowTimelines(const Tool& tool, const PlanOptions& options, const Cluster
   for (size_t i = 0; i < timelines.size(); ++i) {
     const Plan own = CutStage(plan, i);
     if (options.explain) {
-      Print(tool, out, "stage " + std::to_string(i + 1) + ", " + plan.staged->stages[i].device +
-                           "\n" + GanttText(own, timelines[i], ShowsUnicode(out)));
+      Print(tool, out,
+            "stage " + std::to_string(i + 1) + ", " + plan.staged->stages[i].device + "\n" +
+                GanttText(own, timelines[i], ShowsUnicode(out)));
     }
     if (!options.gantt.empty()) pictures.push_back(GanttSvg(own, timelines[i], std::nullopt));
   }
@@ -104,7 +105,8 @@ Result<int> Check(const Tool& tool, const PlanOptions& options, const ClusterInp
   STI_ASSIGN_OR_RETURN(const StageVerdicts verdicts,
                        JudgeStages(cluster, options.request.judging.interpolate, plan));
   const bool stdout_is_taken = tool.json() || options.gantt == "-";
-  STI_RETURN_IF_ERROR(ShowTimelines(tool, options, cluster, plan, stdout_is_taken ? stderr : stdout));
+  STI_RETURN_IF_ERROR(
+      ShowTimelines(tool, options, cluster, plan, stdout_is_taken ? stderr : stdout));
   if (tool.json()) {
     std::printf("%s\n", StageVerdictsToJson(verdicts).c_str());
   } else if (options.gantt != "-") {

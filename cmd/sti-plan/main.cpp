@@ -190,7 +190,8 @@ Result<int> Run(const Tool& tool, PlanOptions& options) {
   if (!options.cluster.empty()) {
     const Result<int> split = PlanCluster(tool, options);
     if (split.ok()) return split;
-    return Named(split.error(), {options.model, options.cluster, options.importance, options.check});
+    return Named(split.error(),
+                 {options.model, options.cluster, options.importance, options.check});
   }
   STI_ASSIGN_OR_RETURN(const PlanInputs inputs, ReadInputs(tool, options));
   Result<int> result = options.sweep           ? Sweep(tool, options, inputs)

@@ -132,11 +132,10 @@ Status CheckStage(const CLI::App& app, const RunOptions& o) {
     return UsageError("--stage-timeout is at least 100ms");
   if (o.on_late != OnLate::kWait)
     return UsageError("--stage takes no --on-late: a plan for a cluster has no target; drop one");
-  return RefuseOptions(
-      app, "--stage",
-      {"--model", "--eval", "--replan", "--nearest", "--window", "--idle", "--turn-gap",
-       "--one-shot", "--trace", "--seed"},
-      "it runs passes of a stream, as its neighbours do");
+  return RefuseOptions(app, "--stage",
+                       {"--model", "--eval", "--replan", "--nearest", "--window", "--idle",
+                        "--turn-gap", "--one-shot", "--trace", "--seed"},
+                       "it runs passes of a stream, as its neighbours do");
 }
 
 constexpr size_t kLongestName = 64;

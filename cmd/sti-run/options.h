@@ -68,7 +68,7 @@ struct RunOptions {
   std::string nearest;                     ///< examples whose labels a model that embeds gives
   std::string keep;                        ///< file of their embeddings, read or else written
   std::optional<double> threshold;  ///< least score of a label, multi-label only; default: 0.5
-  std::string stage;                       ///< device whose stage of the plan is run; empty: all
+  std::string stage;                ///< device whose stage of the plan is run; empty: all
   std::optional<double> stage_timeout_us;  ///< default: ten periods, and at least 5 s
   std::string trace;
   std::string eval;

@@ -198,7 +198,7 @@ void PrintText(std::string_view text, bool to_terminal) {
   });
 }
 
-// What each stage took for the pass of a text, by its own clock.
+// Adds the times that each stage took for the pass of a text, by its own clock.
 void AddStages(const StagedRun& staged, Json& json) {
   json["pass"] = staged.pass;
   json["stages"] = Json::array();

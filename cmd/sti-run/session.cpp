@@ -13,6 +13,7 @@
 #include "common/parse.h"
 #include "common/plan_text.h"
 #include "host.h"
+#include "link/stage_link.h"
 #include "pipeline/pass.h"
 #include "pipeline/whole_plan.h"
 #include "stage.h"
@@ -213,8 +214,11 @@ Result<OpenedSession> OpenSession(const RunOptions& options, size_t labels, cons
   if (options.memory_bytes) {
     const ModelInfo& info = model.file.index().info;
     const uint64_t vectors = labels * VectorBytes(info);
+    const uint64_t link =
+        LinkBytes(uint64_t{plan->most_tokens()} * info.shape.hidden * sizeof(float),
+                  !plan->ends.text, !plan->ends.head);
     model.options.own_bytes =
-        BytesForModels(options, LongestLineBytes(options, *plan, info) + vectors, &held);
+        BytesForModels(options, LongestLineBytes(options, *plan, info) + vectors + link, &held);
     model.options.planned_for_bytes = PlannedForBytes(options, *plan);
   }
   auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);

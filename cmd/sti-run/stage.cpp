@@ -75,8 +75,8 @@ class PassSource {
     pass->frame.number = passes_++;
     while (pass->frame.lines.size() < place_.plan.staged->microbatch) {
       const bool is_first = pass->frame.lines.empty();
-      STI_ASSIGN_OR_RETURN(const bool more, options_.texts.empty() ? TakeLine(is_first, pass)
-                                                                   : TakeText(pass));
+      STI_ASSIGN_OR_RETURN(const bool more,
+                           options_.texts.empty() ? TakeLine(is_first, pass) : TakeText(pass));
       if (!more) break;
     }
     return !pass->frame.lines.empty();
@@ -102,8 +102,8 @@ class PassSource {
   void Add(std::string text, const Status& usable, StagePass* pass) {
     FrameLine& line = pass->frame.lines.emplace_back();
     line.text = std::move(text);
-    auto encoding = usable.ok() ? EncodeLine(options_, session_, line.text)
-                                : Result<Encoding>(usable.error());
+    auto encoding =
+        usable.ok() ? EncodeLine(options_, session_, line.text) : Result<Encoding>(usable.error());
     if (encoding.ok()) {
       line.tokens = static_cast<uint32_t>(encoding->ids.size());
       line.truncated = encoding->truncated;
@@ -127,8 +127,8 @@ class PassSource {
   uint64_t passes_ = 0;
 };
 
-/// Raises an interrupt when a signal asks the process to stop, or the link says that it is of no use
-/// any more. One that is made watches until it is destroyed.
+/// Raises an interrupt when a signal asks the process to stop, or the link says that it is of no
+/// use any more. One that is made watches until it is destroyed.
 class StopWatch {
  public:
   explicit StopWatch(Interrupt& interrupt)
@@ -158,7 +158,7 @@ class StopWatch {
 Status RunPasses(const StagePlace& place, Session& session, StageWorker& worker, PassSource& source,
                  StageLink* link) {
   for (;;) {
-    // What the next pass needs is read while it is awaited.
+    // The shards of the next pass are read while it is awaited.
     STI_RETURN_IF_ERROR(session.Wake());
     STI_ASSIGN_OR_RETURN(auto pass, source.Next());
     if (!pass) return {};
@@ -209,8 +209,8 @@ Result<std::unique_ptr<StageLink>> OpenLink(const StagePlace& place, const RunOp
                 .length = place.plan.length,
                 .microbatch = staged.microbatch,
                 .stages = static_cast<uint32_t>(staged.stages.size())};
-  link.timeout_us =
-      options.stage_timeout_us.value_or(std::max(kPeriodsToWait * staged.period_us, kLeastTimeout_us));
+  link.timeout_us = options.stage_timeout_us.value_or(
+      std::max(kPeriodsToWait * staged.period_us, kLeastTimeout_us));
   link.device = place.own().device;
   link.before = place.is_first() ? "" : place.NameAt(place.number - 1);
   link.after = place.NameAt(place.number + 1);

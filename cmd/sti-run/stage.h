@@ -16,8 +16,8 @@ namespace sti {
 /// stages, or none on this device.
 Result<size_t> FindStage(const Plan& plan, const RunOptions& options);
 
-/// Runs a stage until its input ends. Returns the exit code. An error that is not a line's own, such
-/// as the loss of a neighbour, ends it.
+/// Runs a stage until its input ends. Returns the exit code. An error that is not a line's own,
+/// such as the loss of a neighbour, ends it.
 Result<int> RunStage(const Tool& tool, const RunOptions& options);
 
 }  // namespace sti

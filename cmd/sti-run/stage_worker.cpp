@@ -18,7 +18,8 @@ size_t StageWorker::ValuesOf(const FrameLine& line) const {
   return (info.labels_tokens() ? line.tokens : 1) * size_t{info.head_values()};
 }
 
-/// Runs the lines from `begin` to before `end` of a pass together. Lines with an error have no rows.
+/// Runs the lines from `begin` to before `end` of a pass together. Lines with an error have no
+/// rows.
 Status StageWorker::Run(const StagePass& pass, size_t begin, size_t end,
                         std::vector<float>* values) {
   size_t row = 0;
@@ -158,8 +159,7 @@ void StageWorker::PrintLine(const StagePass& pass, const FrameLine& line,
 Status StageWorker::Answer(const StagePass& pass) {
   size_t at = 0;
   for (const FrameLine& line : pass.frame.lines) {
-    const std::span<const float> values =
-        std::span(pass.frame.rows).subspan(at, ValuesOf(line));
+    const std::span<const float> values = std::span(pass.frame.rows).subspan(at, ValuesOf(line));
     at += values.size();
     if (line.error) {
       PrintError(line, *line.error);

@@ -1,4 +1,4 @@
-// What one stage of a split model does with passes: it computes them, and the last one prints their
+// The work of one stage of a split model: it computes passes, and the last stage prints their
 // answers.
 #pragma once
 

@@ -17,7 +17,7 @@ struct ShardToolOptions {
   std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};
   std::vector<std::string> plans;
   std::string stage;  ///< device whose stage of the one plan is stored; empty: all
-  std::string sort;  ///< importance file with an order; empty: as published
+  std::string sort;   ///< importance file with an order; empty: as published
   std::string codebook = "tree";
   std::string embeddings = "exact";
   std::string layout = "shard";

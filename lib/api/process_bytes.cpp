@@ -64,9 +64,8 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
   const PipelineStatus& status = session->status();
   const uint64_t counted =
       status.staging_bytes + status.resident_bytes + session->tokenizer_bytes() +
-      WorkingBytes(
-          status.file->index(),
-          {.kernel = status.kernel, .threads = threads, .extent = {status.max_length, 1}});
+      WorkingBytes(status.file->index(),
+                   {.kernel = status.kernel, .threads = threads, .extent = {status.max_length, 1}});
   const uint64_t held = SettledRssBytes();
   return held > counted ? held - counted + kRunnerBytes : 0;
 }

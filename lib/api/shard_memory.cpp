@@ -107,9 +107,8 @@ uint64_t RoomLeft(const MemoryNeed& need, uint64_t share) {
 
 MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory& memory) {
   const PlanExtent extent = plan.Extent();
-  const WorkingTerms terms{.kernel = KernelFor(memory.arithmetic),
-                           .threads = memory.threads,
-                           .extent = extent};
+  const WorkingTerms terms{
+      .kernel = KernelFor(memory.arithmetic), .threads = memory.threads, .extent = extent};
   MemoryNeed need;
   const StageExtent held{plan.layers.front(), plan.layers.back() + 1, plan.ends};
   const uint64_t resident = plan.ends.whole() ? ResidentBytes(index) : ResidentBytes(index, held);

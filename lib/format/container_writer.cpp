@@ -42,8 +42,7 @@ Result<ContainerWriter> ContainerWriter::Create(const std::string& path, Contain
   index.resident.clear();
   for (const ResidentKind kind : ResidentKinds(index.info)) {
     const auto place = static_cast<uint32_t>(index.resident.size());
-    index.resident.push_back(
-        {.layer = kind == ResidentKind::kLayer ? place - 1 : 0, .kind = kind});
+    index.resident.push_back({.layer = kind == ResidentKind::kLayer ? place - 1 : 0, .kind = kind});
   }
   index.positions.kind = RowTableKind::kPosition;
   index.centroids.assign(shape.layers, {});

@@ -37,13 +37,13 @@ struct EncodedShard {
 using RowSource = std::function<std::span<const uint8_t>(uint32_t index)>;
 
 /// Writes a container: Create, then each resident part, row table and layer once, each in turn
-/// behind the one before it, then Finish. Of a stage only what it runs is added. Nothing appears at the path before Finish. Errors are
-/// those of writes. One thread at a time.
+/// behind the one before it, then Finish. Of a stage only what it runs is added. Nothing appears at
+/// the path before Finish. Errors are those of writes. One thread at a time.
 class ContainerWriter {
  public:
   /// Begins a container. `index` has info, codebook, layout, unicode, bits, partial and stage; the
-  /// writer fills the rest. `selection` has the parts that AddLayer will bring. With an empty `path` the
-  /// writer counts sizes and writes nothing.
+  /// writer fills the rest. `selection` has the parts that AddLayer will bring. With an empty
+  /// `path` the writer counts sizes and writes nothing.
   static Result<ContainerWriter> Create(const std::string& path, ContainerIndex index,
                                         const PartSelection& selection);
 

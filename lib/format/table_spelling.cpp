@@ -61,8 +61,8 @@ void FlatReader::operator()(const Field& field, uint64_t& number) {
 }
 
 void FlatReader::operator()(const Field& field, uint32_t& number) {
-  number = table_.GetField<uint32_t>(SlotOf(field.number),
-                                     static_cast<uint32_t>(field.rule.left_out));
+  number =
+      table_.GetField<uint32_t>(SlotOf(field.number), static_cast<uint32_t>(field.rule.left_out));
 }
 
 void FlatReader::operator()(const Field& field, std::optional<double>& number) {

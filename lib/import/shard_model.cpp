@@ -245,7 +245,8 @@ Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& op
   STI_ASSIGN_OR_RETURN(ContainerWriter writer,
                        ContainerWriter::Create(output, skeleton, selection));
   ShardReport report;
-  const StageExtent extent = skeleton.stage.value_or(StageExtent{0, folder.info().shape.layers, {}});
+  const StageExtent extent =
+      skeleton.stage.value_or(StageExtent{0, folder.info().shape.layers, {}});
   STI_RETURN_IF_ERROR(AddEverythingButShards(writer, folder, options.rows, extent));
   STI_RETURN_IF_ERROR(AddLayers(writer, folder, options, selection, extent, report));
   STI_RETURN_IF_ERROR(writer.Finish(digest));

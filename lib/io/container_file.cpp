@@ -124,6 +124,8 @@ Result<LoadedRange> ContainerFile::ReadPart(const PartLocation& part, const std:
 }
 
 Result<std::string> ContainerFile::ReadText(ResidentKind kind) {
+  if (index_->stage && !index_->stage->ends.text)
+    return ForeignError("has one stage of a model, without its tokenizer").At(name());
   const ResidentLocation& location = index_->Resident(kind);
   const std::string what = ResidentName(kind, 0);
   STI_ASSIGN_OR_RETURN(const LoadedRange range, ReadPart(location.part, what));

@@ -24,8 +24,9 @@
 
 namespace sti {
 
-/// Returns the bytes that a stage's link takes for passes whose rows have `row_bytes` at most: those
-/// that are being received, wait, and are being sent, and the one that the stage computes. Pure.
+/// Returns the bytes that a stage's link takes for passes whose rows have `row_bytes` at most:
+/// those that are being received, wait, and are being sent, and the one that the stage computes.
+/// Pure.
 uint64_t LinkBytes(uint64_t row_bytes, bool receives, bool sends);
 
 struct StageLinkOptions {

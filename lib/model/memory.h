@@ -18,8 +18,8 @@ namespace sti {
 
 /// Holds what working memory follows from, beside the model.
 struct WorkingTerms {
-  Kernel kernel = {};    ///< where its name does not tell a layout, the larger one counts
-  uint32_t threads = 1;  ///< 0 counts as 1
+  Kernel kernel = {};      ///< where its name does not tell a layout, the larger one counts
+  uint32_t threads = 1;    ///< 0 counts as 1
   PlanExtent extent = {};  ///< what is computed
 };
 

@@ -35,9 +35,8 @@ std::vector<std::string_view> TraitsOf(const ModelInfo& info) {
 }
 
 bool IsKnownTrait(std::string_view name) {
-  return name == kStageTrait ||
-         std::any_of(std::begin(kTraits), std::end(kTraits),
-                     [&](const Trait& trait) { return trait.name == name; });
+  return name == kStageTrait || std::any_of(std::begin(kTraits), std::end(kTraits),
+                                            [&](const Trait& trait) { return trait.name == name; });
 }
 
 }  // namespace sti

@@ -120,9 +120,10 @@ class Pipeline {
   /// Returns a DataError unless the pass is one of this model and plan.
   [[nodiscard]] Status Check(const Pass& pass) const;
 
-  /// Runs one pass of at most so many tokens as the plan's longest input has, times microbatch. `output` and `report` are used
-  /// again: once their vectors have grown, a run allocates nothing. After an error the next run
-  /// starts afresh; one of Source::kInput is about this pass alone: a logit of it is not finite.
+  /// Runs one pass of at most so many tokens as the plan's longest input has, times microbatch.
+  /// `output` and `report` are used again: once their vectors have grown, a run allocates nothing.
+  /// After an error the next run starts afresh; one of Source::kInput is about this pass alone: a
+  /// logit of it is not finite.
   [[nodiscard]] Status Run(const Pass& pass, const RunTerms& terms, PassOutput* output,
                            RunReport* report);
   /// Begins a run for a caller that takes its steps itself: Embed, Layers in as many pieces as it

@@ -104,9 +104,9 @@ struct DeviceModels {
   DeviceModel median;
   DeviceModel p99;
   Risk risk = Risk::kP99;
-  /// Reads a valid profile for passes of `batch` inputs of `length` tokens at a clock of `freq` kHz, 0 for the
-  /// highest, and for runs of `target_us`; without a target for the shortest series. Errors are
-  /// those of DeviceModel::Make.
+  /// Reads a valid profile for passes of `batch` inputs of `length` tokens at a clock of `freq`
+  /// kHz, 0 for the highest, and for runs of `target_us`; without a target for the shortest series.
+  /// Errors are those of DeviceModel::Make.
   static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, uint64_t freq,
                                    const Judging& judging, std::optional<double> target_us,
                                    uint32_t batch = 1);

@@ -46,15 +46,15 @@ struct ClusterInput {
   }
 };
 
-/// What is asked of a plan for a cluster.
+/// A plan for a cluster as it is asked for.
 struct StageRequest {
   /// Sequences of a pass, of which the number is taken that gives most sequences a second. Empty:
   /// any that the profiles of all kinds have.
   std::vector<uint32_t> microbatches;
-  uint32_t length = 0;                ///< tokens; 0: the longest that all profiles have
-  std::optional<uint32_t> bits;       ///< that no shard is below; absent: the most up to 6 that fit
-  std::optional<Submodel> submodel;   ///< absent: the whole model
-  bool interpolate = false;           ///< as Judging::interpolate
+  uint32_t length = 0;               ///< tokens; 0: the longest that all profiles have
+  std::optional<uint32_t> bits;      ///< that no shard is below; absent: the most up to 6 that fit
+  std::optional<Submodel> submodel;  ///< absent: the whole model
+  bool interpolate = false;          ///< as Judging::interpolate
   bool allow_untrained = false;
 };
 
@@ -67,8 +67,8 @@ Result<Plan> PlanForCluster(const ClusterInput& cluster, const StageRequest& req
 
 /// The figures of a plan with stages.
 struct StageVerdicts {
-  PlanStages staged;     ///< the plan's, with figures of their own
-  std::string problem;   ///< the first stage that does not fit its device; empty: all do
+  PlanStages staged;    ///< the plan's, with figures of their own
+  std::string problem;  ///< the first stage that does not fit its device; empty: all do
 };
 
 /// Returns the figures of a plan with stages from elsewhere. kForeign if the cluster lacks a device

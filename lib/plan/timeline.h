@@ -45,8 +45,8 @@ struct PlanTimeline {
 Result<PlanTimeline> PlayPlan(const PlanInput& input, const Judging& judging, const Plan& plan,
                               Risk risk = Risk::kMedian);
 
-/// Returns the timeline of a run that RunOf has made of a plan without a cascade, warm, with so much
-/// staging; nothing: as much as it likes.
+/// Returns the timeline of a run that RunOf has made of a plan without a cascade, warm, with so
+/// much staging; nothing: as much as it likes.
 PlanTimeline TimelineOf(const PlanCore& plan, const PlannedRun& run,
                         std::optional<uint64_t> staging_bytes);
 

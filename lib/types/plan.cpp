@@ -58,7 +58,8 @@ Digest SubmodelDigest(const PlanCore& plan) {
 StageExtent ExtentOfStage(const Plan& plan, size_t number) {
   const std::vector<PlanStage>& stages = plan.staged->stages;
   const PlanStage& stage = stages[number];
-  return {plan.layers[stage.begin], plan.layers[stage.end - 1] + 1,
+  return {plan.layers[stage.begin],
+          plan.layers[stage.end - 1] + 1,
           {.text = number == 0, .head = number + 1 == stages.size()}};
 }
 

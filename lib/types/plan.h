@@ -110,8 +110,8 @@ struct PlanCore {
   double row_p99_share = 1;
   /// The submodel that a run computes with when it gives up on IO; nothing: no label is guaranteed.
   std::optional<Fallback> fallback;
-  /// What the runs of a stage are, and of no plan in a file: the ends of the network beside `layers`,
-  /// and the most sequences, each of up to `length` tokens, that a run takes together.
+  /// The ends of the network beside `layers`, and the most sequences, each of up to `length` tokens,
+  /// that a run takes together. They are those of a stage; a plan in a file has none of its own.
   NetworkEnds ends = {};
   uint32_t microbatch = 1;
 
@@ -194,8 +194,8 @@ inline Submodel SubmodelOf(const PlanCore& plan) {
 /// Embeddings of a model compare exactly where it is the same, whatever is preloaded.
 Digest SubmodelDigest(const PlanCore& plan);
 
-/// Returns the plan by which the device of the `number`-th of a plan's stages runs it: its layers and
-/// ends alone, with what the stage says of memory and the device.
+/// Returns the plan by which the device of the `number`-th of a plan's stages runs it: its layers
+/// and ends alone, with what the stage says of memory and the device.
 Plan CutStage(const Plan& plan, size_t number);
 
 /// Returns the part of the model that this stage of a plan runs.

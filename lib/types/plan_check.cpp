@@ -309,8 +309,7 @@ Fault CheckCascade(const Plan& plan, const PlanBounds& bounds) {
 
 /// Checks one stage, whose layers follow those of the stages before it.
 Fault CheckStage(const Plan& plan, const PlanStage& stage, uint32_t begin, const ShardBits& runs) {
-  if (!IsClusterName(stage.device))
-    return Broken("device is not a name of a cluster's device");
+  if (!IsClusterName(stage.device)) return Broken("device is not a name of a cluster's device");
   if (stage.begin != begin || stage.end <= begin || stage.end > plan.layers.size())
     return Broken("its layers do not follow those of the stage before");
   std::set<ShardId> seen;
@@ -330,8 +329,8 @@ Fault CheckStage(const Plan& plan, const PlanStage& stage, uint32_t begin, const
 Fault CheckStages(const Plan& plan, const ShardBits& runs) {
   if (!plan.staged) return {};
   const std::vector<PlanStage>& stages = plan.staged->stages;
-  if (!plan.variants.empty() || !plan.turns.empty() || plan.cascade || plan.fallback ||
-      plan.cold || plan.wake_us || !plan.words.empty() || !plan.preload.empty()) {
+  if (!plan.variants.empty() || !plan.turns.empty() || plan.cascade || plan.fallback || plan.cold ||
+      plan.wake_us || !plan.words.empty() || !plan.preload.empty()) {
     return Broken(
         "a plan with stages has variants, turns, a cascade, a fallback, words, a preload or a lead "
         "time of its own, or is cold");

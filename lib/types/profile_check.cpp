@@ -246,8 +246,8 @@ Fault CheckBatches(const std::vector<BatchSamples>& batches) {
       return entry.Wrong("batch", "does not ascend");
     if (samples.compute.empty()) return entry.Wrong("compute", "is missing");
     const std::string place = Item("batches", i) + ".";
-    for (const auto& [list, entries] : {std::pair("compute", samples.compute.size()),
-                                        std::pair("fixed", samples.fixed.size())}) {
+    for (const auto& [list, entries] :
+         {std::pair("compute", samples.compute.size()), std::pair("fixed", samples.fixed.size())}) {
       if (entries > kMaxProfileSamples) return TooManyEntries((place + list).c_str());
     }
     if (Fault fault = CheckTimes(place, samples.compute, samples.fixed)) return fault;

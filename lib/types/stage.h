@@ -40,7 +40,8 @@ struct PlanStage {
   /// Positions of its layers in the plan, from `begin` to before `end`.
   uint32_t begin = 0;
   uint32_t end = 0;
-  std::vector<ShardAtBits> preload;  ///< shards in its memory before a pass, a prefix in layer order
+  std::vector<ShardAtBits>
+      preload;  ///< shards in its memory before a pass, a prefix in layer order
   uint64_t preload_bytes = 0;
   uint64_t staging_bytes = 0;         ///< arena for the others
   uint64_t predicted_peak_bytes = 0;  ///< of its process

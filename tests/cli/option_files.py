@@ -130,6 +130,16 @@ def make_files(binaries, folder):
     must("sti-plan", *planned, "--target", "700us", "--preload", "20kB", "--turns", "2", "-o",
          "model.plan")
     must("sti-plan", *planned, "--target", "700us", "-o", "late.json")
+    whole = {"batches": [{"batch": 4, "compute": [dict(entry, layer_us=3 * entry["layer_us"],
+                                                       p99_us=3 * entry["p99_us"])
+                                                  for entry in full["compute"]],
+                          "fixed": full["fixed"]}], **full}
+    (folder / "two.json").write_text(json.dumps({
+        "devices": [{"name": "a", "kind": "k", "profile": whole}, {"name": "b", "kind": "k"}],
+        "links": [{"from": "k", "to": "k", "bits_per_s": 1e9, "delay_us": 5}]}))
+    (folder / "one.json").write_text(json.dumps({
+        "devices": [{"name": "a", "kind": "k", "profile": whole}]}))
+    must("sti-plan", "model.sti", "--cluster", "one.json", "-o", "staged.json")
     late = json.loads((folder / "late.json").read_text())
     for plan in (late, *late["variants"]):
         plan["target_us"] = 1

@@ -8,13 +8,16 @@ CORES = len(os.sched_getaffinity(0))
 MIXES = ("the plan has a cascade, a fallback, turns or other bits for other inputs, which are for labels, and "
          "the model embeds; run sti-plan again")
 ROWS = "--eval takes no {b}: its inputs are the rows of a data set; drop one"
+ONE_STREAM = "--stage takes no …: it runs passes of a stream, as its neighbours do; drop one"
 GATES = "--min-accuracy, --max-p99, --max-memory, --max-bytes, --max-misses, --baseline, --max-drop"
 OF_ROWS = f"--eval, --text-column, --pair-column, --label-column, {GATES}"
 
 RUN = {
     "contexts": {"json": "--json model.sti",
                  "several": "-q --json --model intents=model.sti --model plain=plain.sti,",
-                 "nearest": "-q --json embed.sti --nearest dev.tsv"},
+                 "nearest": "-q --json embed.sti --nearest dev.tsv",
+                 # Its only stage, which takes lines and gives answers.
+                 "stage": "-q --json model.sti --plan staged.json --stage a"},
     "words": {"model.sti": "MODEL", "embed.sti": "ENCODER", "never mind": "TEXT", "play it again": "TEXT"},
     "stdin": "set an alarm\tagain\nnever mind\tplay\n1 2 3\n" + "what is the time " * 20 + "\n",
     # Answers of one model come in order.
@@ -55,6 +58,10 @@ RUN = {
         "--max-drop": Option("--max-drop 0 --baseline all-right.json --eval dev.tsv"),
         **{name: Option(f"{option.choices[0]} --eval dev.tsv")
            for name, option in COLUMNS.items()},
+        "--stage": Option("--stage a --plan staged.json",
+                          lines=lambda lines: all("stages" in line or "error" in line
+                                                  for line in lines)),
+        "--stage-timeout": Option("--stage-timeout 9s --stage a --plan staged.json"),
         "--nearest": Option("--nearest dev.tsv"),
         "--keep": Option("--keep out.vectors --nearest dev.tsv",
                          files=lambda files: "out.vectors" in files),
@@ -72,6 +79,12 @@ RUN = {
         ("--nearest", "--replan", "--replan is for models that label texts or label tokens; embed.sti embeds texts"),
         ("--nearest", "--plan model.plan, --plan chance.json", MIXES),
         ("--nearest", "MODEL", "--nearest is for models that embed texts; model.sti labels texts"),
+        ("--stage", "--model, --eval, --replan, --nearest, --window, --stride, --idle, --turn-gap, "
+         "--one-shot, --trace, --seed", ONE_STREAM),
+        ("--stage", "--on-late degrade, --on-late fail",
+         "--stage takes no --on-late: a plan for a cluster has no target; drop one"),
+        ("--stage", "--plan model.plan, --plan chance.json, --plan late.json",
+         "--stage is for plans with stages, which sti-plan --cluster makes, and … has none"),
         ("--model", "--trace",
          "{a} takes no {b}: it shows the lanes of one model alone; drop one"),
         ("--plan", "--submodel, --bits",
@@ -96,13 +109,15 @@ RUN = {
         ],
     "needs": [
         ("--seed", "--plan, --model", GOES_WITH), ("--keep", "--nearest", GOES_WITH),
-        ("--stride", "--window", GOES_WITH),
+        ("--stride", "--window", GOES_WITH), ("--stage-timeout", "--stage", GOES_WITH),
+        ("--stage", "--plan", GOES_WITH),
         ("--importance", "--replan", GOES_WITH), ("--replan", "--plan", GOES_WITH),
         (GATES.removesuffix(", --max-drop"), "--eval", GOES_WITH),
         ("--text-column, --pair-column, --label-column", "--eval, --nearest", GOES_WITH),
         ("--max-drop", "--baseline", GOES_WITH), ("--top", "--json", GOES_WITH),
         COLUMN_NEEDS],
-    "quiet": {**ONLY_WORDS, "--io": "time alone", "--cpus": "time alone",
+    "quiet": {**ONLY_WORDS, "--stage-timeout": "no neighbour is lost here",
+              "stage: --stats": "-q silences what --stats prints", "--io": "time alone", "--cpus": "time alone",
               "--priority": "time alone", "--backend": "rounding alone",
               "--instructions": "rounding alone", "--compute": "auto may choose what is the default",
               "--on-late degrade": "nothing is late here", "--on-late fail": "as it is",
@@ -158,6 +173,6 @@ RUN = {
             lambda process: process["cpus"] == str(min(os.sched_getaffinity(0))))]
           if CORES > 1 else []),
         ("--lock-memory", "model.sti --lock-memory", lambda process: process["locked"])],
-    "elsewhere": {"--idle": "run-resources.bats", "--replan": "run-replan.bats",
+    "elsewhere": {"--stage-timeout": "stages.bats", "--idle": "run-resources.bats", "--replan": "run-replan.bats",
                   "--importance": "run-replan.bats", "--priority": "run-resources.bats"},
 }

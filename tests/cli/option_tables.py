@@ -32,6 +32,8 @@ def all_bits(plan):
 PLAN = "model.sti --profile full.json"
 STRATEGIES = ("sti-paper", "load-exec", "stdpl", "preload", "random", "tabi")
 ONE_PLAN = "--sweep takes no {b}: it shows many plans and writes none; drop one"
+IN_CLUSTER = ("--cluster takes no …: it plans for the most texts a second, from profiles and "
+              "memory that the file says; drop one")
 AS_IS = "--check takes no {b}: it judges a plan as it is; drop one"
 MEASURED = "--cascade takes no {b}: its levels are as they were measured; drop one"
 WARM = "--cascade takes no {b}: it answers one warm input after another; drop one"
@@ -55,9 +57,10 @@ TABLES = {
             "--codebook": Option("--codebook gobo"), "--embeddings": Option("--embeddings 8"),
             "--layout": Option("--layout plane"), "--threads": Option("--threads 1"),
             "--tokenizer": Option("--tokenizer words"), "--labels": Option("--labels names.txt"),
-            "--sort": Option("--sort order.json"), "--pooling": Option("--pooling max"),
+            "--sort": Option("--sort order.json"), "--stage": Option("--stage a --for staged.json"), "--pooling": Option("--pooling max"),
             "--json": Option("--json", json=lambda report: report["file_bytes"] > 0),
             **MESSAGES},
+        "needs": [("--stage", "--for", GOES_WITH)],
         "refused": [("--for", "--bits", "{a} takes no {b}: its plans say which bits they read; drop one"),
                     ("--pooling", "--labels", "{a} takes no {b}: a model that embeds texts has no labels to "
                      "name; drop one")],
@@ -190,9 +193,14 @@ TABLES = {
             "cascade": f"{PLAN} --importance cascade.json --target 700us --cascade "
                        "--min-accuracy 60% -o out.json",
             "guarantee": f"{PLAN} --target 2ms --preload 100kB --guarantee -o out.json",
+            "cluster": "model.sti --cluster two.json -o out.json",
             "check": f"{PLAN} --check model.plan"},
         "options": {
             "--importance": Option("--importance importance.json", "--importance kl.json"),
+            "--profile": Option("--profile full.json"),
+            "--cluster": Option("--cluster two.json", plan=lambda p: p["period_us"] > 0),
+            "--microbatch": Option("--microbatch 4 --cluster two.json",
+                                   plan=lambda p: p["microbatch"] == 4),
             "-o": Option("-o out.json"),
             "-o -": Option("-o -"),
             "--target": Option("--target 200us", "--target 2ms",
@@ -211,7 +219,8 @@ TABLES = {
                 plan=lambda p, name=name: p["strategy"] == name)
                for name in ("sti-paper", "load-exec", "stdpl", "preload", "random")},
             "--bits": Option("--bits 3", "--bits 32",
-                             plan=lambda p: all_bits(p) <= {3} or all_bits(p) <= {32}),
+                             plan=lambda p: all_bits(p) <= {3} or all_bits(p) <= {32} or
+                             "stages" in p and min(all_bits(p)) >= 3),
             "--min-accuracy": Option(*(f"--min-accuracy {share} --importance importance.json"
                                        for share in ("70%", "85%", "99%")),
                                      plan=lambda p: p["predicted_accuracy"] is None or
@@ -257,6 +266,13 @@ TABLES = {
                                   files=lambda files: "sweep.svg" in files),
             "--check": Option("--check model.plan"), "--json": Option("--json"), **MESSAGES},
         "refused": [
+            ("--cluster", "--profile, --target, --preload, --memory, --min-accuracy, "
+             "--full-accuracy, --cascade, --max-levels, --guarantee, --wake, --cold, --turns, "
+             "--turn-buffer, --freq, --width-min, --similar, --io-budget, --seed, --risk, --sweep, "
+             "--targets, --preloads, --sweep-svg, "
+             + ", ".join(f"--strategy {name}" for name in STRATEGIES), IN_CLUSTER),
+            ("--cluster", "--check", "--check takes no …: it judges a plan as it is; drop one"),
+            ("--cluster", "--length 48,64", "{a} takes one --length; drop the others"),
             ("--sweep", "-o, --gantt, --explain, --turns, --turn-buffer, --min-accuracy",
              ONE_PLAN),
             ("--sweep", "--length 48,64", "{a} takes one --length; drop the others"),
@@ -306,6 +322,7 @@ TABLES = {
              "{a} takes no {b}: it names the submodel; drop one")],
         "needs": [
             ("--targets, --preloads, --sweep-svg", "--sweep, --check", "{a} goes with --sweep; add it, or drop {a}"),
+            ("--microbatch", "--cluster", GOES_WITH),
             ("--guarantee", "--target, --check", GOES_WITH), ("--max-levels", "--cascade, --check", GOES_WITH),
             ("--strategy tabi", "--cascade, --guarantee, --check",
              "--strategy tabi goes with --cascade; add it, or drop --strategy"),
@@ -318,6 +335,8 @@ TABLES = {
             ("--risk", "--target, --sweep, --min-accuracy, --check", GOES_WITH),
             ("--seed", "--target, --sweep, --min-accuracy, --io-budget, --check", GOES_WITH)],
         "quiet": {**ONLY_WORDS, "--interpolate": "allows what this profile does not need",
+                  "cluster: --microbatch": "it is the best of those profiled",
+                  "cluster: --importance": "the boards have no time to raise shards in",
                   "--allow-untrained": "allows what this request does not need",
                   "cascade: --memory --max-levels": "memory that two levels lack three lack too",
                   "cascade: --max-levels --freq": "one level is best at this clock",

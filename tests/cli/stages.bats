@@ -72,8 +72,8 @@ run_stages() {
   lines | sti-run -q b1.sti --plan c.plan --stage b1 | sti-run -q b2.sti --plan c.plan --stage b2 |
     sti-run -q b3.sti --plan c.plan --stage b3 >seen
   diff expected seen
-  refused 3 "sti-run: b2.sti: has one stage of a model alone*" \
-    sti-run b2.sti --plan c.plan --stage b1 "$alarm"
+  sti-run b2.sti --plan c.plan --stage b1 "$alarm" 2>line >frames || same $? 3
+  like "$(<line)" "sti-run: b2.sti: has one stage of a model, without its tokenizer"
   refused 4 "sti-run: the container holds only *" sti-run b2.sti "$alarm"
   refused 4 "*b2.sti: holds only what some plans read*" \
     sti-plan b2.sti --profile device.json --target 9ms
@@ -102,7 +102,7 @@ run_stages() {
     sti-run -q model.sti --plan c.plan --stage b3 | head -1; echo "${PIPESTATUS[@]}"'
   like "${lines[0]}" "alarm*"
   same "$stderr" ""
-  like "${lines[1]}" "141 0 0 0 0"
+  like "${lines[1]}" "141 0 0 141 0"
 }
 
 @test "a stage that dies is a loss, which all others name in time" {
@@ -125,14 +125,21 @@ run_stages() {
   cp c.plan one.plan
   plan_stages --microbatch 4
   lines | sti-run -q model.sti --plan one.plan --stage b1 >one.frames || true
-  refused 3 "sti-run: frames of b1: *another plan*" \
-    sti-run -q model.sti --plan c.plan --stage b2 <one.frames
+  refused_frames 3 "sti-run: frames of b1: the stage runs another plan (*); give all stages one plan" \
+    one.frames
   lines | sti-run -q model.sti --plan c.plan --stage b1 >b1.frames || true
   head -c 5000 b1.frames >cut.frames
-  refused 1 "sti-run: *b1*" sti-run -q model.sti --plan c.plan --stage b2 <cut.frames
+  refused_frames 1 "sti-run: *b1*" cut.frames
   cp b1.frames bad.frames
   poke bad.frames 300 '\xff\xff\xff\xff'
-  refused 3 "sti-run: frames of b1: *" sti-run -q model.sti --plan c.plan --stage b2 <bad.frames
+  refused_frames 3 "sti-run: frames of b1: *" bad.frames
+}
+
+# CODE LINE FILE: the stage of b2 ends with this code, and this one line on stderr.
+refused_frames() {
+  sti-run -q model.sti --plan c.plan --stage b2 <"$3" >b2.frames 2>b2.line || same $? "$1"
+  same "$(wc -l <b2.line)" 1
+  like "$(<b2.line)" "$2"
 }
 
 @test "what makes no sense is refused" {

@@ -18,7 +18,8 @@ using test::Frozen;
 class FrozenPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,
                          ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold",
-                                           "v1.3/tiny", "v1.4/tiny", "v1.5/tiny", "v1.6/tiny"));
+                                           "v1.3/tiny", "v1.4/tiny", "v1.5/tiny", "v1.6/tiny",
+                                           "v1.9/stages"));
 
 TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + ".plan";
@@ -171,6 +172,30 @@ TEST(FrozenPlan18, HoldsTheF1OfAModelThatLabelsTokens) {
   ASSERT_TRUE(plan->quality.f1 && plan->fallback && plan->fallback->quality.f1);
   EXPECT_FALSE(plan->quality.accuracy || plan->quality.agreement);
   EXPECT_LE(*plan->fallback->quality.f1, *plan->quality.f1);
+}
+
+TEST(FrozenPlan19, HoldsTheStagesOfTwoDevices) {
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.9/stages.plan")), "stages.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  ASSERT_TRUE(plan->staged);
+  EXPECT_EQ(plan->staged->microbatch, 4U);
+  EXPECT_EQ(plan->staged->period_us, 1250.25);
+  EXPECT_EQ(plan->staged->throughput_per_s, 3199.36);
+  ASSERT_EQ(plan->staged->stages.size(), 2U);
+  const PlanStage& first = plan->staged->stages[0];
+  EXPECT_EQ(first.device, "pi-1");
+  EXPECT_EQ(first.preload, (std::vector<ShardAtBits>{{{0, 1}, 32}}));
+  EXPECT_EQ(first.transfer_us, 64.5);
+  EXPECT_EQ(first.cpus, "0-1");
+  EXPECT_EQ(plan->staged->stages[1].read_bytes, std::nullopt);
+  const Plan last = CutStage(*plan, 1);
+  EXPECT_EQ(last.layers, (std::vector<uint32_t>{1}));
+  EXPECT_EQ(last.bits, (Grid<uint32_t>{{32, 4}}));
+  EXPECT_FALSE(last.ends.text);
+  EXPECT_TRUE(last.ends.head);
+  const auto older = ParsePlan(AsBytes(Frozen("v1.8/tokens.plan")), "tokens.plan");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_FALSE(older->staged);
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {

@@ -136,6 +136,17 @@ TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   EXPECT_EQ(part->tallies[11].examples, 4U);
 }
 
+TEST(FrozenSmallFiles, ProfileOfPassesOfSeveralInputsLoads) {
+  ExpectFrozen<DeviceProfile>("v1.5/tiny.profile", ParseProfile, EncodeProfile, ProfileToJson);
+  const auto value = ParseProfile(AsBytes(Frozen("v1.5/tiny.profile")), "tiny");
+  ASSERT_TRUE(value.ok());
+  ASSERT_EQ(value->batches.size(), 1U);
+  EXPECT_EQ(value->batches[0].batch, 4U);
+  ASSERT_EQ(value->batches[0].compute.size(), value->compute.size());
+  EXPECT_EQ(value->batches[0].compute[0].layer_us, 3 * value->compute[0].layer_us);
+  EXPECT_EQ(value->batches[0].fixed[0].embed_us, 4 * value->fixed[0].embed_us);
+}
+
 TEST(FrozenSmallFiles, ImportanceOfAModelThatEmbedsLoads) {
   ExpectFrozen<Importance>("v1.8/sentences.importance", ParseImportance, EncodeImportance,
                            ImportanceToJson);

@@ -70,6 +70,7 @@ TEST(NewerMinor, Profile) {
   ExpectSameMeaning<DeviceProfile>("v1/tiny.profile", ParseProfile, ProfileToJson);
   ExpectSameMeaning<DeviceProfile>("v1.1/tiny.profile", ParseProfile, ProfileToJson);
   ExpectSameMeaning<DeviceProfile>("v1.2/tiny.profile", ParseProfile, ProfileToJson);
+  ExpectSameMeaning<DeviceProfile>("v1.5/tiny.profile", ParseProfile, ProfileToJson);
 }
 TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1/tiny.plan", ParsePlan, PlanToJson);
@@ -79,6 +80,7 @@ TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1.6/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.7/sentences.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.8/tokens.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.9/stages.plan", ParsePlan, PlanToJson);
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ DeviceProfile ExampleProfile() {
   profile.thermal = {1800000, 2400000, 41.5, 52};
   profile.io_series = {{1000, 1500.5}, {2000, 2900}};
   profile.compute_series = {{1000, 1250}};
+  profile.batches = {{4, {{64, 3, 3000.25, 3100, 2400000}}, {{64, 40, 200.5, 60, 41, 201, 60}}},
+                     {16, {{64, 3, 9000, 9000, 0}}, {}}};
   return profile;
 }
 
@@ -71,6 +73,8 @@ TEST(ProfileFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_json->compute_series[0].median_us, 1000);
     EXPECT_EQ(from_json->thermal.freq_min, 1800000u);
     EXPECT_EQ(from_binary->thermal.celsius_after, 52);
+    EXPECT_EQ(from_binary->batches, example.batches);
+    EXPECT_EQ(from_json->batches, example.batches);
   }
 }
 
@@ -102,6 +106,24 @@ TEST(ProfileFile, AMissingP99IsTheMedian) {
     EXPECT_EQ(profile->fixed[0].head_p99_us, 33);
     EXPECT_EQ(ProfileToJson(*profile).find("\"head_p99_us\":0"), std::string::npos);
   }
+}
+
+TEST(ProfileFile, BatchesAreChecked) {
+  const std::string json = ProfileToJson(ExampleProfile());
+  const auto refused = [&](const char* from, const char* to, const char* words) {
+    test::ExpectRefused(json, from, to, words, test::StatusOf<ParseProfile>);
+  };
+  refused("\"batch\": 4", "\"batch\": 1", "batches[0].batch is not from 2 to 256");
+  refused("\"batch\": 4", "\"batch\": 300", "batches[0].batch is not from 2 to 256");
+  refused("\"batch\": 4", "\"batch\": 16", "batches[1].batch does not ascend");
+  refused("3000.25", "-1", "batches[0].compute[0].layer_us is negative");
+  DeviceProfile profile = ExampleProfile();
+  profile.batches[1].compute.push_back({64, 12, 100, 100, 0});
+  EXPECT_TRUE(FailedWith(ParseProfile(EncodeProfile(profile), "a.profile"), ErrorKind::kDamaged,
+                         "batches[1].compute[1].layer_us is less than that of less work"));
+  profile.batches[1].compute.clear();
+  EXPECT_TRUE(FailedWith(ParseProfile(EncodeProfile(profile), "a.profile"), ErrorKind::kDamaged,
+                         "batches[1].compute is missing"));
 }
 
 TEST(ProfileFile, DamageIsFound) {

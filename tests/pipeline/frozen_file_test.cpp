@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "base/utf8.h"
+#include "format/plan_file.h"
 #include "io/container_file.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
@@ -147,6 +149,38 @@ TEST(FrozenV1_6, HoldsWhat1_6Added) {
   EXPECT_EQ(info.shape.labels, 7U);
   EXPECT_EQ(info.labels[1], "B-PER");
   EXPECT_FALSE(info.shape.has_pooler);
+}
+
+// The last stage of the model of v1.1/roberta.sti: its second layer and its head.
+TEST(FrozenV1_7, AStageGivesWhatTheWholeModelGives) {
+  const std::string data = std::string(STI_SOURCE_DIR) + "/tests/data/";
+  auto stage = ContainerFile::Open(data + "v1.7/stage.sti");
+  auto whole = ContainerFile::Open(data + "v1.1/roberta.sti");
+  ASSERT_TRUE(Succeeded(stage) && Succeeded(whole));
+  ASSERT_TRUE(stage->index().stage);
+  EXPECT_EQ(*stage->index().stage, (StageExtent{1, 2, {.text = false, .head = true}}));
+  EXPECT_EQ(stage->index().model, whole->index().model);
+  EXPECT_TRUE(FailedWith(stage->ReadText(ResidentKind::kVocabulary), ErrorKind::kForeign,
+                         "without its tokenizer"));
+  const auto content = ReadWholeFile(data + "v1.9/stages.plan", 1 << 20);
+  ASSERT_TRUE(Succeeded(content));
+  const auto plan = ParsePlan(AsBytes(*content), "stages.plan");
+  ASSERT_TRUE(Succeeded(plan));
+  Plan own = CutStage(*plan, 1);
+  own.kernel = {};
+  std::vector<float> rows(4 * 16);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i % 7) * 0.25F - 0.75F;
+  std::vector<std::vector<float>> logits;
+  for (auto* file : {&*stage, &*whole}) {
+    auto pipeline = Pipeline::Create(std::move(*file), own, {});
+    ASSERT_TRUE(Succeeded(pipeline));
+    PassOutput output;
+    RunReport report;
+    ASSERT_TRUE(Succeeded((*pipeline)->Run({HiddenInput{rows}, {}}, {}, &output, &report)));
+    logits.push_back(output.values);
+  }
+  EXPECT_EQ(logits[0].size(), 4U);
+  EXPECT_EQ(logits[0], logits[1]);
 }
 
 TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {

@@ -1,6 +1,8 @@
 // Passes: cut between layers, handed on as hidden rows, of several sequences, and on named routes.
 #include "pipeline/pass.h"
 
+#include "model/head.h"
+#include "model/memory.h"
 #include "pipeline/lane/preload_buffer.h"
 #include "pipeline_world.h"
 #include "schedule/load_schedule.h"
@@ -119,6 +121,71 @@ TEST_F(Passes, SeveralSequencesGiveWhatEachGivesAlone) {
     const auto rows = Values(**first, pass, true);
     EXPECT_EQ(Values(**second, {HiddenInput{rows}, offsets}), expected);
   }
+}
+
+/// A plan of layers [first, last) of Mixed, as a stage runs them.
+Plan StageOf(Plan piece, bool text, bool head, uint32_t microbatch) {
+  piece.ends = {.text = text, .head = head};
+  piece.microbatch = microbatch;
+  return piece;
+}
+
+TEST_F(Passes, AStageHoldsWhatItRunsAndNoMore) {
+  auto first = Make(StageOf(Piece(Mixed(), 0, 2), true, false, 1));
+  auto middle = Make(StageOf(Piece(Mixed(), 2, 3), false, false, 1));
+  auto last = Make(StageOf(Piece(Mixed(), 3, 4), false, true, 1));
+  ASSERT_TRUE(Succeeded(first) && Succeeded(middle) && Succeeded(last));
+  const auto rows = Values(**first, TextPass(), true);
+  const auto more = Values(**middle, {HiddenInput{rows}, {}}, true);
+  EXPECT_EQ(Values(**last, {HiddenInput{more}, {}}), DirectLogits(path_, Mixed()));
+  auto whole = Make(Mixed());
+  ASSERT_TRUE(Succeeded(whole));
+  const ContainerIndex& index = *&(*whole)->status().file->index();
+  const uint64_t all = (*whole)->status().resident_bytes;
+  const auto held = [](auto& pipeline) { return (*pipeline)->status().resident_bytes; };
+  EXPECT_EQ(held(first), ResidentBytes(index, {0, 2, {true, false}}));
+  EXPECT_EQ(held(middle), ResidentBytes(index, {2, 3, {false, false}}));
+  EXPECT_EQ(held(last), ResidentBytes(index, {3, 4, {false, true}}));
+  EXPECT_EQ(held(first) + held(middle) + held(last), all);
+  for (auto* pipeline : {&first, &middle, &last}) {
+    const PipelineStatus& status = (**pipeline)->status();
+    const Plan& plan = (**pipeline)->plan();
+    EXPECT_EQ(status.working_bytes, WorkingBytes(index, {status.kernel, 1, plan.Extent()}) -
+                                        (plan.ends.head ? ClassifierHead::RoomFor(64, 1, 1) : 0));
+  }
+  PassOutput output;
+  RunReport report;
+  EXPECT_TRUE(FailedWith((*middle)->Run(TextPass(), {}, &output, &report), ErrorKind::kUsage,
+                         "is given tokens"));
+  EXPECT_TRUE(FailedWith((*middle)->Run({HiddenInput{rows}, {}}, {}, &output, &report),
+                         ErrorKind::kUsage, "asked for what a head gives"));
+  EXPECT_TRUE(FailedWith((*middle)->SetPlan(Piece(Mixed(), 2, 3)), ErrorKind::kUsage,
+                         "other ends of the network"));
+}
+
+TEST_F(Passes, AMicrobatchBoundsSequencesAndEachOfThem) {
+  Plan plan = StageOf(Mixed(), true, true, 2);
+  plan.length = 12;
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  Ids ids(kTextIds);
+  ids.insert(ids.end(), kTextIds.begin(), kTextIds.end());
+  Ids types(kTextTypes);
+  types.insert(types.end(), kTextTypes.begin(), kTextTypes.end());
+  auto expected = DirectLogits(path_, Mixed());
+  expected.insert(expected.end(), expected.begin(), expected.end());
+  EXPECT_EQ(Values(**pipeline, {TokenInput{ids, types}, Ids{0, 9, 18}}), expected);
+  PassOutput output;
+  RunReport report;
+  const auto refused = [&](const Ids& offsets, ErrorKind kind, const char* words) {
+    return FailedWith((*pipeline)->Run({TokenInput{ids, types}, offsets}, {}, &output, &report),
+                      kind, words);
+  };
+  EXPECT_TRUE(refused({0, 13, 18}, ErrorKind::kDamaged, "13 tokens; the plan holds 12"));
+  EXPECT_TRUE(refused({0, 6, 12, 18}, ErrorKind::kUsage, "3 sequences; the plan takes 2"));
+  ids.resize(25, 2);
+  types.resize(25);
+  EXPECT_TRUE(refused({0, 12, 25}, ErrorKind::kDamaged, "25 tokens; the plan holds 24"));
 }
 
 TEST_F(Passes, UnsoundPassesAreRefusedAndTheNextOneRuns) {

@@ -32,8 +32,13 @@ struct ClusterWorld {
     Fill(&fast_flash, 9000, 1.0);
     Fill(&fast_cores, 4000, 2.5);
     for (World* world : {&fast_flash, &fast_cores}) AddBatch(world, 4, 2.0);
-    cluster.kinds = {{.input = fast_flash.input(), .devices = {"a1", "a2"}},
-                     {.input = fast_cores.input(), .devices = {"b1", "b2"}}};
+    Build();
+  }
+  /// Puts the cluster together of the worlds as they are now.
+  void Build() {
+    cluster.kinds.clear();
+    cluster.kinds.push_back({.input = fast_flash.input(), .devices = {"a1", "a2"}});
+    cluster.kinds.push_back({.input = fast_cores.input(), .devices = {"b1", "b2"}});
     cluster.links.assign(4, {30e6, 2000});
   }
   static void Fill(World* world, double slice_us, double io_ratio) {
@@ -108,8 +113,8 @@ TEST(Stages, TakeThePartitionOfTheLeastPeriodOfAll) {
     ForEachPartition(6, {2, 2}, &stages, [&](const std::vector<PartitionStage>& split) {
       double period_us = split.size() > 1 ? transfer_us : 0;
       for (const PartitionStage& stage : split) {
-        period_us = std::max(period_us,
-                             PeriodOf(*worlds[stage.kind], stage.begin, stage.end, bits));
+        period_us =
+            std::max(period_us, PeriodOf(*worlds[stage.kind], stage.begin, stage.end, bits));
       }
       best_us = std::min(best_us, period_us);
     });
@@ -149,7 +154,8 @@ TEST(Stages, SayOfEachDeviceWhatItRunsAndNothingIsFaulty) {
   }
   EXPECT_EQ(ExtentOfStage(*plan, 3).end, 6U);
   double first_us = 0;
-  for (const PlanStage& stage : stages) first_us += stage.pass_us + stage.transfer_us + stage.delay_us;
+  for (const PlanStage& stage : stages)
+    first_us += stage.pass_us + stage.transfer_us + stage.delay_us;
   EXPECT_NEAR(plan->predicted_latency_us, first_us, 1e-6);
 }
 
@@ -162,8 +168,7 @@ TEST(Stages, RaiseShardsOfDevicesThatWouldWaitTheMostImportantFirst) {
     w->importance.scores.clear();
     for (uint32_t shard = 0; shard < 18; ++shard) w->importance.scores.push_back(shard % 3);
   }
-  world.cluster.kinds[0].input = world.fast_flash.input();
-  world.cluster.kinds[1].input = world.fast_cores.input();
+  world.Build();
   StageRequest request;
   request.microbatches = {1};
   request.bits = 2;

@@ -59,12 +59,15 @@ struct World {
   }
   /// Working memory as a real model has it, roughly: rows of hidden and inner numbers a token.
   [[nodiscard]] MemoryBeforeShards memory() const {
-    return {profile.process_bytes, 0, row_bytes,
+    return {profile.process_bytes,
+            0,
+            row_bytes,
             [shape = info.shape](const PlanExtent& extent) {
               const uint64_t floats = uint64_t{2} * shape.hidden + uint64_t{4} * extent.width * 64;
               return extent.tokens * (floats * sizeof(float) + 4096);
             },
-            nullptr, nullptr,
+            nullptr,
+            nullptr,
             [bytes = fallback_token_bytes](uint32_t tokens) { return tokens * bytes; }};
   }
   [[nodiscard]] PlanInput input() const {
