@@ -118,6 +118,7 @@ Status CheckModels(const CLI::App& app, const RunOptions& o) {
                              "each model has a plan of its own, as --model NAME=FILE,PLAN"));
   STI_RETURN_IF_ERROR(refuse({"--replan", "--importance"}, "it plans anew for one model alone"));
   STI_RETURN_IF_ERROR(refuse({"--eval"}, "it measures one model alone"));
+  STI_RETURN_IF_ERROR(refuse({"--stage"}, "it runs a stage of one model alone"));
   STI_RETURN_IF_ERROR(refuse({"--nearest"}, "its examples are for one model alone"));
   return refuse({"--trace"}, "it shows the lanes of one model alone");
 }
@@ -133,8 +134,8 @@ Status CheckStage(const CLI::App& app, const RunOptions& o) {
   if (o.on_late != OnLate::kWait)
     return UsageError("--stage takes no --on-late: a plan for a cluster has no target; drop one");
   return RefuseOptions(app, "--stage",
-                       {"--model", "--eval", "--replan", "--nearest", "--window", "--idle",
-                        "--turn-gap", "--one-shot", "--trace", "--seed"},
+                       {"--eval", "--replan", "--nearest", "--window", "--idle", "--turn-gap",
+                        "--one-shot", "--trace", "--seed"},
                        "it runs passes of a stream, as its neighbours do");
 }
 

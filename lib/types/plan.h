@@ -110,8 +110,9 @@ struct PlanCore {
   double row_p99_share = 1;
   /// The submodel that a run computes with when it gives up on IO; nothing: no label is guaranteed.
   std::optional<Fallback> fallback;
-  /// The ends of the network beside `layers`, and the most sequences, each of up to `length` tokens,
-  /// that a run takes together. They are those of a stage; a plan in a file has none of its own.
+  /// The ends of the network beside `layers`, and the most sequences, each of up to `length`
+  /// tokens, that a run takes together. They are those of a stage; a plan in a file has none of its
+  /// own.
   NetworkEnds ends = {};
   uint32_t microbatch = 1;
 

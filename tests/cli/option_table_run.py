@@ -79,12 +79,11 @@ RUN = {
         ("--nearest", "--replan", "--replan is for models that label texts or label tokens; embed.sti embeds texts"),
         ("--nearest", "--plan model.plan, --plan chance.json", MIXES),
         ("--nearest", "MODEL", "--nearest is for models that embed texts; model.sti labels texts"),
-        ("--stage", "--model, --eval, --replan, --nearest, --window, --stride, --idle, --turn-gap, "
+        ("--model", "--stage", "{a} takes no {b}: it runs a stage of one model alone; drop one"),
+        ("--stage", "--eval, --replan, --nearest, --window, --idle, --turn-gap, "
          "--one-shot, --trace, --seed", ONE_STREAM),
         ("--stage", "--on-late degrade, --on-late fail",
          "--stage takes no --on-late: a plan for a cluster has no target; drop one"),
-        ("--stage", "--plan model.plan, --plan chance.json, --plan late.json",
-         "--stage is for plans with stages, which sti-plan --cluster makes, and … has none"),
         ("--model", "--trace",
          "{a} takes no {b}: it shows the lanes of one model alone; drop one"),
         ("--plan", "--submodel, --bits",
