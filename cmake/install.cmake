@@ -15,6 +15,9 @@ install(FILES ${PROJECT_SOURCE_DIR}/lib/capi/sti.h DESTINATION ${CMAKE_INSTALL_I
   COMPONENT development)
 if(STI_TOOLS)
   install(TARGETS ${STI_TOOL_TARGETS} RUNTIME COMPONENT tools)
+  if(TARGET sti_link_mpi)
+    install(TARGETS sti_link_mpi LIBRARY COMPONENT tools DESTINATION lib/sti)
+  endif()
   # What packaging/package makes a tarball of, instead of those.
   list(TRANSFORM STI_TOOL_TARGETS APPEND -static OUTPUT_VARIABLE static_tools)
   install(TARGETS ${static_tools} RUNTIME COMPONENT static EXCLUDE_FROM_ALL)

@@ -1,6 +1,6 @@
 # libsti: the C library of lib/capi/sti.h, as libsti.a and as libsti.so, out of the objects that the
 # rooms are made of. What links libsti.a, libsti.so among it, takes the members that it calls.
-set(STI_LIBRARY_ROOMS base types score network shard kernels format io text schedule model plan
+set(STI_LIBRARY_ROOMS base types score network shard kernels format io text schedule model plan link
   pipeline profile api capi)
 
 # OpenBLAS stays with the tools.

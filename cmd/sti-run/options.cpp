@@ -19,6 +19,9 @@ constexpr Choice<Backend> kBackends[] = {{"native", Backend::kNative},
 constexpr Choice<VectorFormat> kVectorFormats[] = {
     {"text", VectorFormat::kText}, {"f32", VectorFormat::kF32}, {"npy", VectorFormat::kNpy}};
 
+constexpr Choice<StageCarrier> kStageCarriers[] = {{"frames", StageCarrier::kFrames},
+                                                   {"mpi", StageCarrier::kMpi}};
+
 constexpr Choice<Aggregation> kAggregations[] = {{"none", Aggregation::kNone},
                                                  {"simple", Aggregation::kSimple},
                                                  {"first", Aggregation::kFirst},
@@ -125,7 +128,7 @@ Status CheckModels(const CLI::App& app, const RunOptions& o) {
 
 // A stage has its plan's inputs, one pass after another, from its neighbour.
 Status CheckStage(const CLI::App& app, const RunOptions& o) {
-  STI_RETURN_IF_ERROR(RequireOption(app, {"--stage-timeout"}, "--stage"));
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--link", "--stage-timeout"}, "--stage"));
   if (o.stage.empty()) return {};
   STI_RETURN_IF_ERROR(RequireOption(app, {"--stage"}, "--plan"));
   if (o.plan == "-") return UsageError("--stage reads no plan from stdin, which has the inputs");
@@ -244,9 +247,12 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   AddEmbeddingOptions(app, o);
   app.add_option("--seed", o.seed, "of inputs that a cascade sends on by chance [0]")
       ->type_name("N");
-  app.add_option("--stage", o.stage,
-                 "run this device's stage of a plan by sti-plan --cluster; auto: this host's")
+  app.add_option(
+         "--stage", o.stage,
+         "run this device's stage of a plan by sti-plan --cluster; auto: this host's, or rank's")
       ->type_name("NAME|auto");
+  AddChoice(app, "--link", o.link, kStageCarriers,
+            "join stages by frames on stdin and stdout, or as ranks of MPI [frames]");
   AddParsed(app, "--stage-timeout", o.stage_timeout_us, kTime,
             "a neighbour that shows no life for so long is lost [10 periods, least 5s]");
   app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr")->group(kMostUsed);

@@ -30,6 +30,12 @@ enum class VectorFormat : uint8_t {
   kNpy,   ///< numpy's file of such floats
 };
 
+/// How the stages of a plan are joined.
+enum class StageCarrier : uint8_t {
+  kFrames,  ///< frames on stdin and stdout, which whoever starts the stages joins
+  kMpi,     ///< ranks of MPI
+};
+
 /// Holds the options. An empty text means that its option was not given.
 struct RunOptions {
   std::string model;
@@ -69,6 +75,7 @@ struct RunOptions {
   std::string keep;                        ///< file of their embeddings, read or else written
   std::optional<double> threshold;  ///< least score of a label, multi-label only; default: 0.5
   std::string stage;                ///< device whose stage of the plan is run; empty: all
+  StageCarrier link = StageCarrier::kFrames;
   std::optional<double> stage_timeout_us;  ///< default: ten periods, and at least 5 s
   std::string trace;
   std::string eval;

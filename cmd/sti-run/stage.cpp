@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -18,6 +23,7 @@
 #include "format/plan_file.h"
 #include "io/container_file.h"
 #include "link/frame.h"
+#include "link/mpi_carrier.h"
 #include "link/pipe_carrier.h"
 #include "link/stage_link.h"
 #include "session.h"
@@ -198,8 +204,15 @@ Status CheckStreams(const StagePlace& place) {
   return {};
 }
 
+double TimeoutOf(const StagePlace& place, const RunOptions& options) {
+  return options.stage_timeout_us.value_or(
+      std::max(kPeriodsToWait * place.plan.staged->period_us, kLeastTimeout_us));
+}
+
+/// Opens the sides of the streams that a stage has: ranks of MPI, or stdin and stdout where `ranks`
+/// is null. The first stage has no source, the last no sink.
 Result<std::unique_ptr<StageLink>> OpenLink(const StagePlace& place, const RunOptions& options,
-                                            uint32_t hidden, StopWatch& stop,
+                                            MpiRanks* ranks, uint32_t hidden, StopWatch& stop,
                                             Interrupt* interrupt) {
   const PlanStages& staged = *place.plan.staged;
   if (place.is_first() && place.is_last()) return std::unique_ptr<StageLink>();
@@ -209,19 +222,72 @@ Result<std::unique_ptr<StageLink>> OpenLink(const StagePlace& place, const RunOp
                 .length = place.plan.length,
                 .microbatch = staged.microbatch,
                 .stages = static_cast<uint32_t>(staged.stages.size())};
-  link.timeout_us = options.stage_timeout_us.value_or(
-      std::max(kPeriodsToWait * staged.period_us, kLeastTimeout_us));
+  link.timeout_us = TimeoutOf(place, options);
   link.device = place.own().device;
   link.before = place.is_first() ? "" : place.NameAt(place.number - 1);
   link.after = place.NameAt(place.number + 1);
   link.interrupt = interrupt;
   link.on_end = [&stop] { stop.End(); };
+  const std::string name = "frames of " + link.before;
   std::unique_ptr<FrameSource> source;
   std::unique_ptr<FrameSink> sink;
-  if (!place.is_first())
-    source = std::make_unique<PipeSource>(STDIN_FILENO, link.terms, "frames of " + link.before);
-  if (!place.is_last()) sink = std::make_unique<PipeSink>(STDOUT_FILENO);
+  if (ranks != nullptr) {
+    if (!place.is_first()) source = ranks->Source(ranks->rank() - 1, 0, link.terms, name);
+    if (!place.is_last()) sink = ranks->Sink(ranks->rank() + 1, 0);
+  } else {
+    if (!place.is_first()) source = std::make_unique<PipeSource>(STDIN_FILENO, link.terms, name);
+    if (!place.is_last()) sink = std::make_unique<PipeSink>(STDOUT_FILENO);
+  }
   return StageLink::Start(std::move(source), std::move(sink), std::move(link));
+}
+
+/// Returns the plug-in for MPI that belongs to this program: ../lib/sti from its folder.
+std::string MpiPluginPath() {
+  std::error_code failed;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  return (program.parent_path().parent_path() / "lib" / "sti" / "libsti-link-mpi.so").string();
+}
+
+Result<std::unique_ptr<MpiRanks>> JoinRanks() {
+  auto ranks = MpiRanks::Join(MpiPluginPath());
+  if (ranks.ok()) return ranks;
+  Error error = ranks.error();
+  if (error.kind == ErrorKind::kMachine)
+    error.what +=
+        "; install Open MPI (openmpi-bin) and a sti-run that was built beside it (libopenmpi-dev)";
+  return std::move(error).At("--link mpi");
+}
+
+/// Returns the stage of a rank, which is that of its number.
+Result<size_t> FindStageOfRank(const Plan& plan, const RunOptions& options, const MpiRanks& ranks) {
+  const std::vector<PlanStage>& stages = plan.staged->stages;
+  if (ranks.ranks() != stages.size()) {
+    const std::string wanted = std::to_string(stages.size());
+    return UsageError("--link mpi: started as rank " + std::to_string(ranks.rank()) + " of " +
+                      std::to_string(ranks.ranks()) + ", and " + options.plan + " has " + wanted +
+                      (stages.size() == 1 ? " stage" : " stages") + "; start it by mpirun -n " +
+                      wanted + " of the MPI that it was built for, or srun --mpi=pmix -n " +
+                      wanted);
+  }
+  const std::string& device = stages[ranks.rank()].device;
+  if (options.stage != "auto" && options.stage != device)
+    return UsageError("--stage: rank " + std::to_string(ranks.rank()) + " has the stage of " +
+                      OneLine(device) + ", not of " + OneLine(options.stage) +
+                      "; start ranks in the order of stages, or give --stage auto");
+  return ranks.rank();
+}
+
+/// Waits until all ranks are done, so that none is ended before it has said all; for as long as
+/// that takes if this one has ended well, else for the timeout.
+void LeaveRanks(MpiRanks& ranks, bool ended_well, double timeout_us) {
+  (void)std::fflush(stdout);
+  Clock::time_point began = Clock::now();
+  for (;;) {
+    const auto left = ranks.Leave(Clock::now() + Microseconds(kLook_us));
+    if (!left.ok() || *left) return;
+    if (ended_well && !StopRequested()) began = Clock::now();
+    if (MicrosecondsBetween(began, Clock::now()) >= timeout_us) return;
+  }
 }
 
 Result<uint32_t> HiddenOf(const std::string& model) {
@@ -240,12 +306,32 @@ Result<int> Serve(const StagePlace& place, const RunOptions& options, const Tool
   return worker.Finish();
 }
 
+/// Runs the stage at a place until its input ends. Returns the exit code.
+Result<int> RunPlaced(const StagePlace& place, const Tool& tool, const RunOptions& options,
+                      MpiRanks* ranks) {
+  // The neighbours hear of this stage before its model is open, which may take long.
+  STI_ASSIGN_OR_RETURN(const uint32_t hidden, HiddenOf(options.model));
+  Interrupt interrupt;
+  StopWatch stop(interrupt);
+  STI_ASSIGN_OR_RETURN(const std::unique_ptr<StageLink> link,
+                       OpenLink(place, options, ranks, hidden, stop, &interrupt));
+  Result<int> ran = Serve(place, options, tool, link.get(), stop.ended());
+  if (!link) return ran;
+  const Status finished = link->Finish(EndOf(place, ran.ok() ? Status() : Status(ran.error())));
+  if (ran.ok() && !finished.ok()) return finished.error();
+  return ran;
+}
+
+Status CheckStaged(const Plan& plan, const RunOptions& options) {
+  if (plan.staged) return {};
+  return UsageError("--stage is for plans with stages, which sti-plan --cluster makes, and " +
+                    options.plan + " has none");
+}
+
 }  // namespace
 
 Result<size_t> FindStage(const Plan& plan, const RunOptions& options) {
-  if (!plan.staged)
-    return UsageError("--stage is for plans with stages, which sti-plan --cluster makes, and " +
-                      options.plan + " has none");
+  STI_RETURN_IF_ERROR(CheckStaged(plan, options));
   const std::string name = options.stage == "auto" ? HostName() : options.stage;
   if (const std::optional<size_t> found = plan.staged->Find(name)) return *found;
   std::string devices;
@@ -258,18 +344,18 @@ Result<size_t> FindStage(const Plan& plan, const RunOptions& options) {
 Result<int> RunStage(const Tool& tool, const RunOptions& options) {
   StagePlace place;
   STI_ASSIGN_OR_RETURN(place.plan, ReadPlan(options.plan, tool));
-  STI_ASSIGN_OR_RETURN(place.number, FindStage(place.plan, options));
-  STI_RETURN_IF_ERROR(CheckStreams(place));
-  // The neighbours hear of this stage before its model is open, which may take long.
-  STI_ASSIGN_OR_RETURN(const uint32_t hidden, HiddenOf(options.model));
-  Interrupt interrupt;
-  StopWatch stop(interrupt);
-  STI_ASSIGN_OR_RETURN(const std::unique_ptr<StageLink> link,
-                       OpenLink(place, options, hidden, stop, &interrupt));
-  Result<int> ran = Serve(place, options, tool, link.get(), stop.ended());
-  if (!link) return ran;
-  const Status finished = link->Finish(EndOf(place, ran.ok() ? Status() : Status(ran.error())));
-  if (ran.ok() && !finished.ok()) return finished.error();
+  if (options.link == StageCarrier::kFrames) {
+    STI_ASSIGN_OR_RETURN(place.number, FindStage(place.plan, options));
+    STI_RETURN_IF_ERROR(CheckStreams(place));
+    return RunPlaced(place, tool, options, nullptr);
+  }
+  STI_RETURN_IF_ERROR(CheckStaged(place.plan, options));
+  STI_ASSIGN_OR_RETURN(const auto ranks, JoinRanks());
+  STI_ASSIGN_OR_RETURN(place.number, FindStageOfRank(place.plan, options, *ranks));
+  RunOptions own = options;
+  own.stage = place.own().device;
+  Result<int> ran = RunPlaced(place, tool, own, ranks.get());
+  LeaveRanks(*ranks, ran.ok(), TimeoutOf(place, options));
   return ran;
 }
 

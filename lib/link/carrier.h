@@ -1,7 +1,7 @@
-// Carriers move frames between two stages: through pipes (link/pipe_carrier.h), or by whatever else
-// joins two devices. A stream goes one way, so each side of it has a class of its own. A carrier
-// knows where a frame ends, and neither what it says nor when its peer is lost: it says what moves,
-// and the link (link/stage_link.h) judges.
+// Carriers move frames between two stages: through pipes (link/pipe_carrier.h), or between ranks of
+// MPI (link/mpi_carrier.h). A stream goes one way, so each side of it has a class of its own. A
+// carrier knows where a frame ends, and neither what it says nor when its peer is lost: it says
+// what moves, and the link (link/stage_link.h) judges.
 //
 // One thread at a time calls a source or a sink; Wake alone may come from any thread. No call waits
 // longer than it is told to.
@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "link/frame.h"
 
 namespace sti {
 
@@ -47,6 +49,32 @@ class FrameSource {
   [[nodiscard]] virtual std::span<const uint8_t> frame() const = 0;
   /// Ends the wait of another thread's call, or of the next one.
   virtual void Wake() = 0;
+};
+
+/// The frame that comes to a source whose carrier moves bytes.
+class ComingFrame {
+ public:
+  /// `name` is the place of errors.
+  ComingFrame(const FrameTerms& terms, std::string name);
+
+  /// Begins the next frame if this one is whole.
+  void GoOn();
+  /// Returns room for what is to be taken next at a pace, at least a byte.
+  std::span<uint8_t> Room(FrameSource::Pace pace);
+  /// So many bytes, from none to all, were put into the room. Returns kNothing for none, else kSome
+  /// or kFrame. Errors are those of ParseFrameHeader.
+  Result<FrameSource::Got> Put(size_t count);
+  [[nodiscard]] bool in_pass() const { return header_ && header_->kind == FrameKind::kPass; }
+  [[nodiscard]] std::span<const uint8_t> bytes() const { return bytes_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  const FrameTerms terms_;
+  const std::string name_;
+  std::vector<uint8_t> bytes_;  ///< as far as they have come, and room
+  size_t there_ = 0;            ///< of them, bytes that have come
+  std::optional<FrameHeader> header_;
+  bool whole_ = false;
 };
 
 /// The side of a stream that frames go to.

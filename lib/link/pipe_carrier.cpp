@@ -18,8 +18,6 @@
 namespace sti {
 namespace {
 
-// A read takes no more at a time: pages are touched as bytes come, not as a header promises them.
-constexpr size_t kStepBytes = size_t{64} << 10;
 // A wait that nothing can end is no longer.
 constexpr double kShortWait_us = 100e3;
 
@@ -62,43 +60,21 @@ Result<short> DescriptorWait::For(int fd, short events, Clock::time_point latest
 }
 
 PipeSource::PipeSource(int fd, const FrameTerms& terms, std::string name)
-    : fd_(fd), terms_(terms), name_(std::move(name)) {}
+    : fd_(fd), frame_(terms, std::move(name)) {}
 
-bool PipeSource::in_pass() const { return header_ && header_->kind == FrameKind::kPass; }
-
+// Reads what is there: poll has said that a read does not wait.
 Result<FrameSource::Got> PipeSource::Receive(Pace pace, Clock::time_point latest) {
-  if (whole_) {
-    bytes_.clear();
-    header_.reset();
-    whole_ = false;
-  }
+  frame_.GoOn();
   STI_ASSIGN_OR_RETURN(const short there, wait_.For(fd_, POLLIN, latest));
   if (there == 0) return Got::kNothing;
-  const uint64_t all = kStreamHeaderBytes + (header_ ? header_->body_bytes : 0);
-  const size_t lacks = static_cast<size_t>(std::min<uint64_t>(all - bytes_.size(), kStepBytes));
-  return Take(pace == Pace::kSign && in_pass() ? size_t{1} : lacks);
-}
-
-// Reads what is there, `most` bytes of it: poll has said that a read does not wait.
-Result<FrameSource::Got> PipeSource::Take(size_t most) {
-  const size_t had = bytes_.size();
-  bytes_.resize(had + most);
-  const ssize_t count = ::read(fd_, &bytes_[had], most);
+  const std::span<uint8_t> room = frame_.Room(pace);
+  const ssize_t count = ::read(fd_, room.data(), room.size());
   const int number = errno;
-  bytes_.resize(had + static_cast<size_t>(std::max<ssize_t>(count, 0)));
-  if (count > 0) return CheckTaken();
+  STI_ASSIGN_OR_RETURN(const Got got, frame_.Put(static_cast<size_t>(std::max<ssize_t>(count, 0))));
+  if (count > 0) return got;
   if (count == 0 || number == ECONNRESET) return Got::kEnd;
   if (IsPassing(number)) return Got::kNothing;
-  return SystemError("cannot read frames", number).At(name_);
-}
-
-Result<FrameSource::Got> PipeSource::CheckTaken() {
-  if (!header_ && bytes_.size() == kStreamHeaderBytes) {
-    STI_ASSIGN_OR_RETURN(header_, ParseFrameHeader(bytes_, terms_, name_));
-    bytes_.reserve(kStreamHeaderBytes + header_->body_bytes);
-  }
-  whole_ = header_ && bytes_.size() == kStreamHeaderBytes + header_->body_bytes;
-  return whole_ ? Got::kFrame : Got::kSome;
+  return SystemError("cannot read frames", number).At(frame_.name());
 }
 
 PipeSink::PipeSink(int fd) : fd_(fd) {

@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -42,21 +41,14 @@ class PipeSource final : public FrameSource {
   PipeSource(int fd, const FrameTerms& terms, std::string name);
 
   Result<Got> Receive(Pace pace, Clock::time_point latest) override;
-  [[nodiscard]] bool in_pass() const override;
-  [[nodiscard]] std::span<const uint8_t> frame() const override { return bytes_; }
+  [[nodiscard]] bool in_pass() const override { return frame_.in_pass(); }
+  [[nodiscard]] std::span<const uint8_t> frame() const override { return frame_.bytes(); }
   void Wake() override { wait_.Wake(); }
 
  private:
-  Result<Got> Take(size_t most);
-  Result<Got> CheckTaken();
-
   const int fd_;
-  const FrameTerms terms_;
-  const std::string name_;
   DescriptorWait wait_;
-  std::vector<uint8_t> bytes_;  ///< of the frame, as far as they have come
-  std::optional<FrameHeader> header_;
-  bool whole_ = false;
+  ComingFrame frame_;
 };
 
 /// Frames to a descriptor, which stays the caller's. The thread that sends holds SIGPIPE back.

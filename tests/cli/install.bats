@@ -42,6 +42,9 @@ compilers() { for one in "$@"; do command -v "$one"; done; }
   printf './%s\n' $(printf 'bin/%s ' "${tools[@]}") include/sti.h lib/libsti.{a,so,so.0,so.0.1.0} \
     lib/cmake/sti/sti-{config,config-version,targets,targets-relwithdebinfo,models,make-product}.cmake \
     lib/pkgconfig/sti.pc | sort >wanted
+  if [ -e "$build/lib/sti/libsti-link-mpi.so" ]; then # where there is Open MPI
+    sort -o wanted wanted - <<<./lib/sti/libsti-link-mpi.so
+  fi
   diff wanted found
 }
 

@@ -144,6 +144,10 @@ def make_files(binaries, folder):
     for plan in (late, *late["variants"]):
         plan["target_us"] = 1
     (folder / "late.json").write_text(json.dumps(late))
+    cluster = {"devices": [{"name": "b1", "kind": "board", "profile": full}, {"name": "b2", "kind": "board"}],
+               "links": [{"from": "board", "to": "board", "bits_per_s": 1e9, "delay_us": 10}]}
+    (folder / "cluster.json").write_text(json.dumps(cluster))
+    must("sti-plan", "model.sti", "--cluster", "cluster.json", "-o", "stages.plan")
     must("sti-plan", "model.sti", "--profile", "full.json", "--importance", "cascade.json",
          "--target", "700us", "--cascade", "--min-accuracy", "60%", "-o", "chance.json")
     chance = json.loads((folder / "chance.json").read_text())

@@ -139,6 +139,10 @@ RUN = {
                  for option in OF_ROWS.split(", ")}},
     "bare": ["model.sti", "--json model.sti --eval dev.tsv"],
     "shown": [
+        ("--stage, --link", "model.sti --plan stages.plan --stage b1 --link mpi 'never mind'",
+         lambda r: "sti-run: --link mpi: " in r.err),  # alone, it is no rank, or there is no MPI
+        ("--stage, --stage-timeout", "model.sti --plan stages.plan --stage b1 --stage-timeout 1ms",
+         lambda r: "is at least 100ms" in r.err),
         ("-v, --io", "model.sti -v --io buffered", lambda r: "through buffered" in r.err),
         ("-v, --log-json", "model.sti -v --log-json",
          lambda r: '"message":"reading through' in r.err),

@@ -14,7 +14,10 @@
 #include <string>
 
 #include "link/carrier.h"
+#include "link/loopback_mpi.h"
+#include "link/mpi_carrier.h"
 #include "link/pipe_carrier.h"
+#include "support/expect.h"
 
 namespace sti {
 
@@ -64,24 +67,83 @@ class DescriptorJoint final : public Joint {
   void (*before_)(int) = std::signal(SIGPIPE, SIG_IGN);
 };
 
+/// A stream from a rank to itself. What the other side sees of a process that is gone is what it
+/// sees of a source or a sink that is gone.
+class MpiJoint final : public Joint {
+ public:
+  explicit MpiJoint(MpiRanks& ranks) : ranks_(ranks) {}
+  ~MpiJoint() override {
+    CloseSource();
+    CloseSink();
+  }
+
+  std::unique_ptr<FrameSource> Source(const FrameTerms& terms) override {
+    has_source_ = true;
+    return ranks_.Source(ranks_.rank(), stream_, terms, "frames of b1");
+  }
+  std::unique_ptr<FrameSink> Sink() override {
+    has_sink_ = true;
+    return ranks_.Sink(ranks_.rank(), stream_);
+  }
+  void CloseSource() override {
+    if (!has_source_) Source({});
+  }
+  void CloseSink() override {
+    if (!has_sink_) Sink();
+  }
+
+ private:
+  static inline uint32_t streams_ = 0;
+  MpiRanks& ranks_;
+  const uint32_t stream_ = streams_++;
+  bool has_source_ = false;
+  bool has_sink_ = false;
+};
+
+/// Returns the ranks of an MPI that is none, or null where it cannot be joined.
+inline MpiRanks* LoopbackRanks() {
+  static auto ranks = MpiRanks::Join(LoopbackMpi::Plugin());
+  return ranks.ok() ? ranks->get() : nullptr;
+}
+
+/// Returns this process as the only rank of Open MPI; null in a build without the plug-in.
+inline MpiRanks* OpenMpiRanks() {
+  static const std::string plugin = STI_MPI_PLUGIN;
+  if (plugin.empty()) return nullptr;
+  static auto* const ranks = new auto(MpiRanks::Join(plugin));  // a process leaves but once
+  EXPECT_TRUE(Succeeded(*ranks));
+  return ranks->ok() ? (**ranks).get() : nullptr;
+}
+
 struct JointKind {
   const char* name;
   std::unique_ptr<Joint> (*make)();
 };
 
+template <MpiRanks* (*kRanks)()>
+std::unique_ptr<Joint> MakeMpiJoint() {
+  MpiRanks* const ranks = kRanks();
+  return ranks == nullptr ? nullptr : std::make_unique<MpiJoint>(*ranks);
+}
+
+template <bool kSockets>
+std::unique_ptr<Joint> MakeDescriptorJoint() {
+  return std::make_unique<DescriptorJoint>(kSockets);
+}
+
 inline auto AllJoints() {
-  return ::testing::Values(JointKind{"Pipe",
-                                     []() -> std::unique_ptr<Joint> {
-                                       return std::make_unique<DescriptorJoint>(false);
-                                     }},
-                           JointKind{"Socket", []() -> std::unique_ptr<Joint> {
-                                       return std::make_unique<DescriptorJoint>(true);
-                                     }});
+  return ::testing::Values(JointKind{"Pipe", MakeDescriptorJoint<false>},
+                           JointKind{"Socket", MakeDescriptorJoint<true>},
+                           JointKind{"Mpi", MakeMpiJoint<LoopbackRanks>},
+                           JointKind{"OpenMpi", MakeMpiJoint<OpenMpiRanks>});
 }
 
 /// Tests that hold of every carrier.
 class EachJoint : public ::testing::TestWithParam<JointKind> {
  protected:
+  void SetUp() override {
+    if (!Make()) GTEST_SKIP() << "no plug-in for Open MPI in this build; install libopenmpi-dev";
+  }
   static std::unique_ptr<Joint> Make() { return GetParam().make(); }
 };
 
