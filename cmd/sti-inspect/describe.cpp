@@ -266,6 +266,28 @@ std::string ConditionsText(const DeviceProfile& profile) {
   return text;
 }
 
+/// Returns the times of passes of one number of inputs, two tables.
+std::string PassesText(const std::vector<ComputeSample>& compute,
+                       const std::vector<FixedSample>& fixed) {
+  char row[96];
+  std::string text = "\none layer        median         p99   as the last\n";
+  for (const ComputeSample& c : compute) {
+    std::string what = std::to_string(c.length) + " x " + std::to_string(c.width);
+    std::snprintf(row, sizeof(row), "%-10s %12s %11s %13s\n", what.c_str(),
+                  FormatTimeUs(c.layer_us).c_str(), FormatTimeUs(c.p99_us).c_str(),
+                  c.last_us > 0 ? FormatTimeUs(c.last_us).c_str() : "the same");
+    text += row;
+  }
+  if (!fixed.empty()) text += "\nlength    embeddings  their IO        head\n";
+  for (const FixedSample& f : fixed) {
+    std::snprintf(row, sizeof(row), "%-8u %11s %9s %11s\n", f.length,
+                  FormatTimeUs(f.embed_us).c_str(), FormatTimeUs(f.embed_io_us).c_str(),
+                  FormatTimeUs(f.head_us).c_str());
+    text += row;
+  }
+  return text;
+}
+
 std::string ProfileText(const DeviceProfile& profile) {
   std::string text =
       Line("profile", profile.machine.empty() ? "written by hand" : Clipped(profile.machine));
@@ -282,20 +304,10 @@ std::string ProfileText(const DeviceProfile& profile) {
                   FormatTimeUs(io.load_us).c_str(), FormatTimeUs(io.p99_us).c_str());
     text += row;
   }
-  text += "\none layer        median         p99   as the last\n";
-  for (const ComputeSample& c : profile.compute) {
-    std::string what = std::to_string(c.length) + " x " + std::to_string(c.width);
-    std::snprintf(row, sizeof(row), "%-10s %12s %11s %13s\n", what.c_str(),
-                  FormatTimeUs(c.layer_us).c_str(), FormatTimeUs(c.p99_us).c_str(),
-                  c.last_us > 0 ? FormatTimeUs(c.last_us).c_str() : "the same");
-    text += row;
-  }
-  if (!profile.fixed.empty()) text += "\nlength    embeddings  their IO        head\n";
-  for (const FixedSample& f : profile.fixed) {
-    std::snprintf(row, sizeof(row), "%-8u %11s %9s %11s\n", f.length,
-                  FormatTimeUs(f.embed_us).c_str(), FormatTimeUs(f.embed_io_us).c_str(),
-                  FormatTimeUs(f.head_us).c_str());
-    text += row;
+  text += PassesText(profile.compute, profile.fixed);
+  for (const BatchSamples& samples : profile.batches) {
+    text += "\npasses of " + std::to_string(samples.batch) + " inputs\n" +
+            PassesText(samples.compute, samples.fixed);
   }
   return text;
 }

@@ -1,7 +1,9 @@
 // sti-profile: what this device's flash and cores can do (STI 5.2).
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,18 @@ Result<int> Merge(const Tool& tool, const ProfileToolOptions& options) {
   return 0;
 }
 
+// Has passes of so many inputs measured beside those of one. Their memory grows with their tokens.
+Status AddBatches(const std::vector<uint32_t>& batches, ProfileOptions& work) {
+  for (const uint32_t batch : batches) {
+    if (batch > 1) work.batches.push_back(batch);
+  }
+  const uint64_t inputs = work.batches.back();
+  if (inputs * work.lengths.back() <= kMaxLength) return {};
+  return UsageError("--batches: " + std::to_string(inputs) + " inputs of " +
+                    std::to_string(work.lengths.back()) + " tokens are more than " +
+                    std::to_string(kMaxLength) + " tokens a pass");
+}
+
 Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& options,
                               const ModelInfo& info) {
   ProfileOptions work;
@@ -59,6 +73,7 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& option
                       " slices a layer");
   }
   if (work.lengths.front() < 3) return UsageError("--lengths: an input has at least 3 tokens");
+  STI_RETURN_IF_ERROR(AddBatches(options.batches, work));
   work.threads = options.threads != 0 ? options.threads : std::min(AvailableThreads(), kMaxThreads);
   STI_ASSIGN_OR_RETURN(work.compute, ParseCompute(options.compute));
   work.may_skip_widths = options.widths.empty();

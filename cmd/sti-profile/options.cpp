@@ -1,9 +1,13 @@
 #include "options.h"
 
+#include <cstddef>
+#include <string>
+
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/option_rules.h"
 #include "common/parse.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -32,6 +36,9 @@ void AddProfileToolOptions(CLI::App& app, ProfileToolOptions& options) {
       ->group(kMostUsed);
   AddParsed(app, "--widths", options.widths, kList,
             "slices a layer [all trained that --budget allows]")
+      ->group(kMostUsed);
+  AddParsed(app, "--batches", options.batches, kList,
+            "passes of so many inputs together too, as sti-plan --cluster plans [1]")
       ->group(kMostUsed);
   app.add_option("--threads", options.threads, "of the compute lane [all cores allowed]")
       ->check(CLI::Range(1, 256))
@@ -65,6 +72,15 @@ Status CheckProfileToolOptions(const CLI::App& app, const ProfileToolOptions& op
     if (!name.empty()) return UsageError("merge takes no " + name + "; leave it out" + help);
   } else if (options.model.empty()) {
     return UsageError("MODEL is required" + help);
+  }
+  if (!options.batches.empty()) {
+    if (options.batches.front() < 1 || options.batches.back() > kMaxMicrobatch)
+      return UsageError("--batches: a pass has 1 to " + std::to_string(kMaxMicrobatch) + " inputs");
+    const size_t several = options.batches.size() - (options.batches.front() == 1 ? 1 : 0);
+    if (several > kMaxProfiledBatches) {
+      return UsageError("--batches: a profile has at most " + std::to_string(kMaxProfiledBatches) +
+                        " numbers of inputs beside 1");
+    }
   }
   if (options.output.empty()) return UsageError("-o FILE is required" + help);
   return {};

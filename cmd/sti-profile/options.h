@@ -17,6 +17,7 @@ struct ProfileToolOptions {
   std::string output;
   std::vector<uint32_t> lengths{std::begin(kUsualLengths), std::end(kUsualLengths)};
   std::vector<uint32_t> widths;
+  std::vector<uint32_t> batches;  ///< inputs of passes; 1 is measured too
   uint32_t threads = 0;
   std::vector<uint32_t> cpus;
   double gap_us = 0;

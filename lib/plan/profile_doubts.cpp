@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "plan/text.h"
 
@@ -19,29 +21,45 @@ double OperationsOf(const ModelShape& shape, uint64_t shard_weights, const Compu
   return 2 * layer.width * length * (static_cast<double>(shard_weights) + attention);
 }
 
-std::string SentenceOf(size_t index, double flops, const char* than) {
+/// How fast a layer of the profile computes.
+struct LayerSpeed {
+  std::string name;  ///< "compute[3]", "batches[0].compute[3]"
+  double flops = 0;  ///< a second and thread
+};
+
+std::string SentenceOf(const LayerSpeed& layer, const char* than) {
+  const double flops = layer.flops;
   const bool fast = flops >= kMostFlops;
-  return "compute[" + std::to_string(index) + "] computes " +
-         FixedPoint(flops / (fast ? 1e12 : 1e6), 1) + (fast ? " TFLOP/s" : " MFLOP/s") +
-         " a thread, " + than + "; are its times in microseconds, and of a model of this size?";
+  return layer.name + " computes " + FixedPoint(flops / (fast ? 1e12 : 1e6), 1) +
+         (fast ? " TFLOP/s" : " MFLOP/s") + " a thread, " + than +
+         "; are its times in microseconds, and of a model of this size?";
 }
 
 }  // namespace
 
 std::vector<std::string> DoubtsAbout(const DeviceProfile& profile, const ModelShape& shape,
                                      uint64_t shard_weights) {
-  std::vector<double> flops;  // a second and thread, of each layer
-  flops.reserve(profile.compute.size());
+  std::vector<LayerSpeed> layers;
   const double threads = std::max(profile.threads, 1U);
-  for (const ComputeSample& layer : profile.compute)
-    flops.push_back(OperationsOf(shape, shard_weights, layer) / (layer.layer_us * 1e-6) / threads);
-  const auto [slowest, fastest] = std::minmax_element(flops.begin(), flops.end());
+  const auto add = [&](const std::string& place, uint32_t batch,
+                       const std::vector<ComputeSample>& compute) {
+    for (size_t i = 0; i < compute.size(); ++i) {
+      const double operations = batch * OperationsOf(shape, shard_weights, compute[i]);
+      layers.push_back({place + "compute[" + std::to_string(i) + "]",
+                        operations / (compute[i].layer_us * 1e-6) / threads});
+    }
+  };
+  add("", 1, profile.compute);
+  for (size_t i = 0; i < profile.batches.size(); ++i) {
+    const BatchSamples& samples = profile.batches[i];
+    add("batches[" + std::to_string(i) + "].", samples.batch, samples.compute);
+  }
+  const auto [slowest, fastest] = std::ranges::minmax_element(layers, {}, &LayerSpeed::flops);
   std::vector<std::string> doubts;
-  const auto index = [&](auto found) { return static_cast<size_t>(found - flops.begin()); };
-  if (*fastest > kMostFlops)
-    doubts.push_back(SentenceOf(index(fastest), *fastest, "more than any core does"));
-  if (*slowest < kLeastFlops)
-    doubts.push_back(SentenceOf(index(slowest), *slowest, "less than the smallest board does"));
+  if (fastest->flops > kMostFlops)
+    doubts.push_back(SentenceOf(*fastest, "more than any core does"));
+  if (slowest->flops < kLeastFlops)
+    doubts.push_back(SentenceOf(*slowest, "less than the smallest board does"));
   return doubts;
 }
 

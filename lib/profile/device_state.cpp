@@ -12,6 +12,7 @@
 #include <fstream>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/remedy.h"
 
@@ -79,7 +80,9 @@ ThermalState StateWatch::Finish() {
 }
 
 void SetClock(uint64_t khz, DeviceProfile* profile) {
-  for (ComputeSample& sample : profile->compute) sample.freq = khz;
+  ForEachBatch(*profile, [khz](std::vector<ComputeSample>& compute, const auto&) {
+    for (ComputeSample& sample : compute) sample.freq = khz;
+  });
   for (DecodeSample& sample : profile->decode) sample.freq = khz;
 }
 

@@ -1,9 +1,13 @@
 // The numbers of T_comp: layers, last layers, and what the bits of their shards add.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <numeric>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/log.h"
 #include "profile/profile_numbers.h"
 
@@ -12,6 +16,19 @@ namespace {
 
 // The most that bits may take off a layer, as a share of it: noise must not leave it without time.
 constexpr double kMostOff = 0.9;
+
+// Leaves of the ends of runs what comes beside the last one of these layers.
+void TakeLayersOff(const std::vector<ComputeSample>& compute, std::vector<FixedSample>& ends) {
+  for (FixedSample& fixed : ends) {
+    const double tail_us = fixed.head_us;
+    for (const ComputeSample& layer : compute) {  // the widest one of a length comes last
+      if (layer.length != fixed.length) continue;
+      const double last_us = layer.last_us > 0 ? layer.last_us : layer.layer_us;
+      fixed.head_us = std::max(0.0, tail_us - last_us);
+    }
+    fixed.head_p99_us = tail_us > 0 ? fixed.head_us * (fixed.head_p99_us / tail_us) : 0;
+  }
+}
 
 // The shards that a layer is timed with: one layer's, and then the next one's.
 struct LayerWork {
@@ -28,76 +45,63 @@ struct LayerWork {
   uint32_t next = 0;
 };
 
-using Hidden = std::shared_ptr<AlignedVector<float>>;
-
-// Values of a layer's input; what they are does not change its time.
-Hidden SomeHidden(size_t count) {
-  auto hidden = std::make_shared<AlignedVector<float>>(count);
-  uint32_t state = 1;
-  for (float& value : *hidden) {
-    state = state * 1664525U + 1013904223U;
-    value = static_cast<float>(state >> 16) / 32768.0F - 1.0F;
-  }
-  return hidden;
-}
-
-// Times a layer at `length` tokens, while `share` of the shards of one are read beside it.
+// Times a layer of a pass, while `share` of the shards of one are read beside it.
 TimedQuantity TimesLayer(ProfileBench& bench, const std::shared_ptr<LayerWork>& work,
-                         uint32_t length, OutputRows rows, double share, const Hidden& hidden) {
+                         const PassSize& pass, OutputRows rows, double share) {
   TimedQuantity layer;
-  layer.begin = [&bench, length, width = static_cast<uint32_t>(work->slices.size())] {
+  layer.begin = [&bench, pass, width = static_cast<uint32_t>(work->slices.size())] {
     bench.lane->Pause();
-    bench.transformer->Reserve(length, width);
+    bench.transformer->Reserve(pass.tokens(), width);
   };
-  layer.once = [&bench, length, share, rows, work, hidden]() -> Result<double> {
-    const uint32_t offsets[2] = {0, length};
+  std::vector<uint32_t> offsets(pass.batch + 1);
+  for (uint32_t i = 0; i <= pass.batch; ++i) offsets[i] = i * pass.length;
+  layer.once = [&bench, share, rows, work, offsets = std::move(offsets)]() -> Result<double> {
     bench.lane->Load(share);
     const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
     return TimeUs([&] {
       bench.transformer->RunLayer(
           {{offsets}, {work->views[at], work->slices, bench.model.resident().layers[at]}, rows},
-          hidden->data());
+          bench.hidden.data());
     });
   };
   return layer;
 }
 
-TimedQuantity LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
-                          const Hidden& hidden) {
+TimedQuantity LayerNumber(ProfileBench& bench, const PassSize& pass, uint32_t width,
+                          OutputRows rows) {
   const bool last = rows != OutputRows::kAll;
   const double share = last ? 0 : static_cast<double>(width) / bench.model.index().info.shape.width;
   const auto work = std::make_shared<LayerWork>(bench.model, width, bench.decode_bits);
-  TimedQuantity layer = TimesLayer(bench, work, length, rows, share, hidden);
-  layer.name = (last ? "a last layer of " : "a layer of ") + Counted(width, "slice") + " at " +
-               std::to_string(length) + " tokens";
+  TimedQuantity layer = TimesLayer(bench, work, pass, rows, share);
+  layer.name = (last ? "a last layer of " : "a layer of ") + Counted(width, "slice") + pass.At();
   layer.kind = last ? NumberKind::kLastLayer : NumberKind::kLayer;
   return layer;
 }
 
 }  // namespace
 
-std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
+std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, uint32_t batch,
+                                        std::span<const uint32_t> lengths,
                                         std::span<const uint32_t> widths) {
   std::vector<ProfileNumber> numbers;
   numbers.reserve(2 * lengths.size() * widths.size());
-  const ModelInfo& info = bench.model.index().info;
-  const size_t columns = info.shape.hidden;
-  const OutputRows head_rows = info.head.rows();
+  const OutputRows head_rows = bench.model.index().info.head.rows();
   for (const uint32_t length : lengths) {
-    const Hidden hidden = SomeHidden(length * columns);
+    const PassSize pass{batch, length};
     for (const uint32_t width : widths) {
-      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kAll, hidden),
+      numbers.push_back({LayerNumber(bench, pass, width, OutputRows::kAll),
                          &DeviceProfile::compute_series,
-                         [length, width](DeviceProfile& profile, const Timing& m) {
-                           profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
+                         [pass, width](DeviceProfile& profile, const Timing& m) {
+                           TimesOfBatch(profile, pass.batch)
+                               .compute.push_back({pass.length, width, m.median_us, m.p99_us, 0});
                          }});
       if (head_rows == OutputRows::kAll) continue;  // a last layer is as any
       // Behind its layer, so that the entry is there.
-      numbers.push_back({LayerNumber(bench, length, width, head_rows, hidden),
-                         &DeviceProfile::compute_series,
-                         [](DeviceProfile& profile, const Timing& m) {
-                           profile.compute.back().last_us = m.median_us;
-                           profile.compute.back().last_p99_us = m.p99_us;
+      numbers.push_back({LayerNumber(bench, pass, width, head_rows), &DeviceProfile::compute_series,
+                         [batch](DeviceProfile& profile, const Timing& m) {
+                           ComputeSample& layer = TimesOfBatch(profile, batch).compute.back();
+                           layer.last_us = m.median_us;
+                           layer.last_p99_us = m.p99_us;
                          }});
     }
   }
@@ -105,8 +109,7 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
 }
 
 std::vector<ProfileNumber> DecodeNumbers(ProfileBench& bench, const LoadedModel& at_bits) {
-  const uint32_t length = std::min(kTokensOfRun, bench.longest);
-  const Hidden hidden = SomeHidden(size_t{length} * bench.model.index().info.shape.hidden);
+  const PassSize pass{1, std::min(kTokensOfRun, bench.longest)};
   const uint32_t width = at_bits.width();
   std::vector<ProfileNumber> numbers;
   if (at_bits.index().bits.size() == 1) return numbers;
@@ -114,7 +117,7 @@ std::vector<ProfileNumber> DecodeNumbers(ProfileBench& bench, const LoadedModel&
   for (const uint32_t bits : at_bits.index().bits) {
     const auto work = std::make_shared<LayerWork>(at_bits, width, bits);
     ProfileNumber number;
-    number.number = TimesLayer(bench, work, length, OutputRows::kAll, 0, hidden);
+    number.number = TimesLayer(bench, work, pass, OutputRows::kAll, 0);
     number.number.name = "a layer of " + std::to_string(bits) + " bits";
     number.number.kind = NumberKind::kDecode;
     number.store = [bits, width](DeviceProfile& profile, const Timing& m) {
@@ -132,21 +135,14 @@ void TakeUsualBitsOff(uint32_t usual_bits, DeviceProfile& profile) {
   }
   std::erase_if(profile.decode,
                 [&](const DecodeSample& sample) { return sample.bits == usual_bits; });
-  const double slice_us = std::min(usual_us, LeastSliceUs(profile.compute));
+  double slice_us = usual_us;
+  ForEachBatch(profile, [&](const std::vector<ComputeSample>& compute, const auto&) {
+    slice_us = std::min(slice_us, LeastSliceUs(compute));
+  });
   for (DecodeSample& sample : profile.decode)
     sample.extra_us = std::max(sample.extra_us - usual_us, -kMostOff * slice_us);
 }
 
-void TakeLastLayersOff(DeviceProfile& profile) {
-  for (FixedSample& fixed : profile.fixed) {
-    const double tail_us = fixed.head_us;
-    for (const ComputeSample& layer : profile.compute) {  // the widest one of a length comes last
-      if (layer.length != fixed.length) continue;
-      const double last_us = layer.last_us > 0 ? layer.last_us : layer.layer_us;
-      fixed.head_us = std::max(0.0, tail_us - last_us);
-    }
-    fixed.head_p99_us = tail_us > 0 ? fixed.head_us * (fixed.head_p99_us / tail_us) : 0;
-  }
-}
+void TakeLastLayersOff(DeviceProfile& profile) { ForEachBatch(profile, TakeLayersOff); }
 
 }  // namespace sti

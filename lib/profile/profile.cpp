@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -100,10 +103,9 @@ class Profiler {
   [[nodiscard]] SamplingOptions Sampling() const {
     SamplingOptions sampling;
     sampling.precision = options_.precision;
-    const size_t a_length = 2 * widths_.size() + kFixedNumbers;
     // Those of decoding share the time of the others.
-    const size_t counted = options_.lengths.size() * a_length + decode_numbers_;
-    sampling.budget_us = Budget(numbers_.size() - counted, a_length);
+    const size_t counted = options_.lengths.size() * NumbersOfLength() + decode_numbers_;
+    sampling.budget_us = Budget(numbers_.size() - counted);
     sampling.gap_us = options_.gap_us;
     sampling.progress = options_.progress;
     sampling.cancelled = options_.cancelled;
@@ -111,32 +113,42 @@ class Profiler {
     return sampling;
   }
 
-  // The time for all samples of `a_length` numbers for each length, and of `others`.
-  [[nodiscard]] double Budget(size_t others, size_t a_length) const {
+  // The numbers of one length, of all passes.
+  [[nodiscard]] size_t NumbersOfLength() const {
+    return options_.batches.size() * (2 * widths_.size() + kFixedNumbers);
+  }
+
+  // The time for all samples of the numbers of lengths, and of `others`.
+  [[nodiscard]] double Budget(size_t others) const {
     if (options_.budget_us > 0) return options_.budget_us;
     const size_t lengths = std::min(options_.lengths.size(), kBudgetLengths);
-    return kBudgetEachUs * static_cast<double>(others + lengths * a_length);
+    return kBudgetEachUs * static_cast<double>(others + lengths * NumbersOfLength());
   }
 
   Status Collect() {
     STI_ASSIGN_OR_RETURN(numbers_, IoNumbers(bench_));
-    STI_ASSIGN_OR_RETURN(auto fixed, FixedNumbers(bench_, options_.lengths));
-    std::move(fixed.begin(), fixed.end(), std::back_inserter(numbers_));
-    auto layers = LayerNumbers(bench_, options_.lengths, widths_);
-    std::move(layers.begin(), layers.end(), std::back_inserter(numbers_));
+    for (const uint32_t batch : options_.batches) {
+      STI_ASSIGN_OR_RETURN(auto fixed, FixedNumbers(bench_, batch, options_.lengths));
+      Add(std::move(fixed));
+      Add(LayerNumbers(bench_, batch, options_.lengths, widths_));
+    }
     auto decode = DecodeNumbers(bench_, at_bits_);
     decode_numbers_ = decode.size();
-    std::move(decode.begin(), decode.end(), std::back_inserter(numbers_));
+    Add(std::move(decode));
     return {};
   }
 
+  void Add(std::vector<ProfileNumber> numbers) {
+    std::move(numbers.begin(), numbers.end(), std::back_inserter(numbers_));
+  }
+
   // Leaves the ends and the middle of many widths where the time is not enough for all. A layer's
-  // time is about proportional to its width and to its length.
+  // time is about proportional to its width and to the tokens of its pass.
   Status SkipWidths() {
     if (!options_.may_skip_widths || widths_.size() <= kFewWidths) return {};
     const uint32_t widest[1] = {widths_.back()};
     const uint32_t longest[1] = {options_.lengths.back()};
-    const TimedQuantity layer = LayerNumbers(bench_, longest, widest).front().number;
+    const TimedQuantity layer = LayerNumbers(bench_, 1, longest, widest).front().number;
     layer.begin();
     STI_ASSIGN_OR_RETURN(double time_us, layer.once());
     for (int i = 0; i < 3;
@@ -149,7 +161,8 @@ class Profiler {
       for (const uint32_t width : widths_)
         share += double(width) * length / (double(widest[0]) * longest[0]);
     }
-    const double budget_us = Budget(0, 2 * widths_.size() + kFixedNumbers);
+    share *= std::accumulate(options_.batches.begin(), options_.batches.end(), 0.0);
+    const double budget_us = Budget(0);
     if (time_us * (1 + kLastShare) * share * kSamplesForAll <= kShareOfLayers * budget_us)
       return {};
     const uint32_t middle = widths_[widths_.size() / 2];
@@ -241,11 +254,13 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
   STI_ASSIGN_OR_RETURN(
       bench.lane, BackgroundReads::Start(bench.model.file().source(), way, beside, shape.depth));
   bench.longest = options.lengths.back();
+  FillHidden(PassSize{options.batches.back(), bench.longest}.tokens(), bench);
   STI_ASSIGN_OR_RETURN(bench.rehearsal, Rehearsal::Open(bench.model.file().source(),
                                                         {way,
                                                          shape,
                                                          bench.longest,
                                                          options.widths.back(),
+                                                         options.batches.back(),
                                                          &bench.pool,
                                                          {Backend::kNative, options.compute}}));
   DeviceProfile profile;

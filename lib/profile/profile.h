@@ -25,6 +25,9 @@ inline constexpr uint32_t kUsualLengths[] = {16, 24, 32, 48, 64, 96, 128};
 struct ProfileOptions {
   std::vector<uint32_t> lengths;  ///< ascending; clipped to the model's longest input by the caller
   std::vector<uint32_t> widths;   ///< ascending, 1..M
+  /// How many inputs passes have that are measured: ascending, 1 and up to kMaxProfiledBatches
+  /// more.
+  std::vector<uint32_t> batches{1};
   /// Whether more than 6 widths may be cut down to the ends and the middle where the budget is too
   /// small for all.
   bool may_skip_widths = false;
@@ -33,8 +36,8 @@ struct ProfileOptions {
   double gap_us = 0;        ///< idle before each sample, for devices that slow down between uses
   double precision = 0.02;  ///< half the 95 % interval of every median, as a share of it
   /// Time for all samples, gaps not counted. 0: 0.35 s a number, for the numbers of three lengths
-  /// at most; further lengths share it. Below 1 s the device's way to be read is found in fewer
-  /// rounds too.
+  /// at most of each number of inputs; further lengths share it. Below 1 s the device's way to be
+  /// read is found in fewer rounds too.
   double budget_us = 0;
   ProgressSink progress;
   CancelCheck cancelled;
@@ -49,8 +52,8 @@ std::vector<uint32_t> LengthsFor(std::vector<uint32_t> lengths, const ModelInfo&
 std::vector<uint32_t> TrainedWidths(const ModelInfo& info);
 
 /// Measures with the reader and the kernels that a run would use, after finding how the device
-/// likes to be read. Fills shape, io, compute, fixed, threads, kernel, read_path, read_bytes,
-/// read_depth and noise; the caller adds the rest.
+/// likes to be read. Fills shape, io, compute, decode, fixed, batches, both series, threads,
+/// kernel, read_path, read_bytes, read_depth and noise; the caller adds the rest.
 Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
                                      const ProfileOptions& options);
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/utf8.h"
 #include "profile/statistics.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -76,6 +78,26 @@ void JoinSeries(const std::vector<SeriesSample>& from, std::vector<SeriesSample>
   for (SeriesSample& sample : *to) sample.p99_us = std::max(sample.p99_us, other(sample)->p99_us);
 }
 
+void SortByLength(std::vector<FixedSample>* fixed) {
+  std::ranges::sort(*fixed, {}, &FixedSample::length);
+}
+
+/// Adds the times of passes of several inputs. Those of a number of inputs that one profile alone
+/// has stay as they are.
+void AddBatches(const std::vector<BatchSamples>& from, std::vector<BatchSamples>* to) {
+  for (const BatchSamples& samples : from) {
+    const auto same = std::ranges::find(*to, samples.batch, &BatchSamples::batch);
+    if (same == to->end()) {
+      to->push_back(samples);
+    } else {
+      AddAll(samples.compute, &same->compute);
+      AddAll(samples.fixed, &same->fixed);
+      SortByLength(&same->fixed);
+    }
+  }
+  std::ranges::sort(*to, {}, &BatchSamples::batch);
+}
+
 bool SaysItsClock(const DeviceProfile& profile) {
   return std::any_of(profile.compute.begin(), profile.compute.end(),
                      [](const ComputeSample& sample) { return sample.freq != 0; });
@@ -140,6 +162,7 @@ Result<DeviceProfile> JoinProfiles(const std::vector<NamedProfile>& profiles) {
     AddAll(profiles[i].profile.compute, &joined.compute);
     AddAll(profiles[i].profile.decode, &joined.decode);
     AddAll(profiles[i].profile.fixed, &joined.fixed);
+    AddBatches(profiles[i].profile.batches, &joined.batches);
     JoinSeries(profiles[i].profile.io_series, &joined.io_series);
     JoinSeries(profiles[i].profile.compute_series, &joined.compute_series);
     AddOnce(profiles[i].profile, &joined);
@@ -148,8 +171,12 @@ Result<DeviceProfile> JoinProfiles(const std::vector<NamedProfile>& profiles) {
     joined.io_series.clear();
     joined.compute_series.clear();
   }
-  std::sort(joined.fixed.begin(), joined.fixed.end(),
-            [](const FixedSample& a, const FixedSample& b) { return a.length < b.length; });
+  SortByLength(&joined.fixed);
+  if (joined.batches.size() > kMaxProfiledBatches) {
+    return UsageError("together they have passes of " + std::to_string(joined.batches.size()) +
+                      " numbers of inputs; a profile has at most " +
+                      std::to_string(kMaxProfiledBatches));
+  }
   SmoothProfile(joined);
   return joined;
 }

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "model/batch.h"
 #include "model/embedding_rows.h"
 #include "network/tensors.h"
 #include "profile/background_reads.h"
@@ -110,63 +115,86 @@ Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
   return by_size;
 }
 
-FixedSample& FixedAt(DeviceProfile& profile, uint32_t length) {
-  for (FixedSample& sample : profile.fixed) {
+FixedSample& FixedAt(std::vector<FixedSample>& fixed, uint32_t length) {
+  for (FixedSample& sample : fixed) {
     if (sample.length == length) return sample;
   }
-  profile.fixed.push_back({length});
-  return profile.fixed.back();
+  fixed.push_back({length});
+  return fixed.back();
 }
 
 // Puts a median and its p99 into these fields of a length's sample.
-std::function<void(DeviceProfile&, const Timing&)> StoresFixed(uint32_t length,
+std::function<void(DeviceProfile&, const Timing&)> StoresFixed(const PassSize& pass,
                                                                double FixedSample::*median_us,
                                                                double FixedSample::*p99_us) {
   return [=](DeviceProfile& profile, const Timing& m) {
-    FixedSample& sample = FixedAt(profile, length);
+    FixedSample& sample = FixedAt(TimesOfBatch(profile, pass.batch).fixed, pass.length);
     sample.*median_us = m.median_us;
     sample.*p99_us = m.p99_us;
   };
 }
 
+// The texts of a pass, its tokens one text behind another, and the rows that they want.
 struct FixedWork {
-  uint32_t length = 0;
-  std::string text;
-  Encoding encoding;
+  PassSize pass;
+  std::vector<std::string> texts;
+  std::vector<uint32_t> ids;
+  std::vector<uint32_t> types;
+  std::vector<uint32_t> offsets;  // [texts + 1]
   EmbeddingReads reads;
   AlignedBuffer blocks;
-  AlignedVector<float> hidden;
 };
+
+void Tokenise(const Tokenizer& tokenizer, FixedWork& work) {
+  work.ids.clear();
+  work.types.clear();
+  work.offsets.assign(1, 0);
+  for (const std::string& text : work.texts) {
+    const Encoding encoding = tokenizer.Encode(text, std::nullopt, work.pass.length);
+    work.ids.insert(work.ids.end(), encoding.ids.begin(), encoding.ids.end());
+    work.types.insert(work.types.end(), encoding.types.begin(), encoding.types.end());
+    work.offsets.push_back(static_cast<uint32_t>(work.ids.size()));
+  }
+}
+
+Status SumAll(ProfileBench& bench, const FixedWork& work) {
+  const size_t width = bench.model.index().info.shape.embedding_width();
+  const auto tokens = static_cast<uint32_t>(work.ids.size());
+  float* const sums = bench.transformer->EmbeddingSums(tokens, bench.hidden.data());
+  for (size_t i = 0; i < work.texts.size(); ++i) {
+    const size_t first = work.offsets[i];
+    const size_t count = work.offsets[i + 1] - first;
+    STI_RETURN_IF_ERROR(SumEmbeddings(
+        bench.model.index(), work.reads, work.blocks.span(),
+        {std::span(work.ids).subspan(first, count), std::span(work.types).subspan(first, count),
+         bench.model.resident().embedding[TensorRole::kTypeEmbeddings]},
+        bench.model.file().name(), sums + first * width));
+  }
+  bench.transformer->FinishEmbeddings(bench.hidden.data(), tokens,
+                                      bench.model.resident().embedding);
+  return {};
+}
 
 Result<double> TimeEmbedding(ProfileBench& bench, FixedWork& work) {
   Status status;
   const double time_us = TimeUs([&] {
-    work.encoding = bench.tokenizer.Encode(work.text, std::nullopt, work.length);
-    const auto tokens = static_cast<uint32_t>(work.encoding.ids.size());
-    status = SumEmbeddings(bench.model.index(), work.reads, work.blocks.span(),
-                           {work.encoding.ids, work.encoding.types,
-                            bench.model.resident().embedding[TensorRole::kTypeEmbeddings]},
-                           bench.model.file().name(),
-                           bench.transformer->EmbeddingSums(tokens, work.hidden.data()));
-    bench.transformer->FinishEmbeddings(work.hidden.data(), tokens,
-                                        bench.model.resident().embedding);
+    Tokenise(bench.tokenizer, work);
+    status = SumAll(bench, work);
   });
   if (!status.ok()) return status.error();
   return time_us;
 }
 
-Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, uint32_t length) {
+Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, const PassSize& pass) {
   auto work = std::make_shared<FixedWork>();
-  const ModelShape& shape = bench.model.index().info.shape;
-  work->length = length;
-  work->text = SampleText(bench.tokenizer, length);
-  work->encoding = bench.tokenizer.Encode(work->text, std::nullopt, length);
-  work->reads = PlanEmbeddingReads(bench.model.index(), work->encoding.ids,
-                                   static_cast<uint32_t>(work->encoding.ids.size()));
+  work->pass = pass;
+  work->texts = SampleTexts(bench.tokenizer, pass.batch, pass.length);
+  Tokenise(bench.tokenizer, *work);
+  const uint32_t longest = Batch{work->offsets}.longest();
+  work->reads = PlanEmbeddingReads(bench.model.index(), work->ids, longest);
   work->blocks = AlignedBuffer(work->reads.end);
   const std::vector<ReadRequest> requests =
       RequestsFor(std::span<const EmbeddingReads::Range>(work->reads.ranges), work->blocks.span());
-  work->hidden.resize(size_t{length} * shape.hidden);
   // The rows are there before they are summed for the first time.
   STI_RETURN_IF_ERROR(bench.model.file().reader().ReadAll(requests));
   STI_RETURN_IF_ERROR(TimeEmbedding(bench, *work));
@@ -174,6 +202,29 @@ Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, uint32_t l
 }
 
 }  // namespace
+
+std::string PassSize::At() const {
+  return " at " + (batch > 1 ? std::to_string(batch) + " x " : std::string()) +
+         std::to_string(length) + " tokens";
+}
+
+void FillHidden(uint32_t tokens, ProfileBench& bench) {
+  bench.hidden.resize(size_t{tokens} * bench.model.index().info.shape.hidden);
+  uint32_t state = 1;
+  for (float& value : bench.hidden) {
+    state = state * 1664525U + 1013904223U;
+    value = static_cast<float>(state >> 16) / 32768.0F - 1.0F;
+  }
+}
+
+PassTimes TimesOfBatch(DeviceProfile& profile, uint32_t batch) {
+  if (batch == 1) return {profile.compute, profile.fixed};
+  const auto found = std::ranges::find(profile.batches, batch, &BatchSamples::batch);
+  BatchSamples& samples = found != profile.batches.end()
+                              ? *found
+                              : profile.batches.emplace_back(BatchSamples{batch, {}, {}});
+  return {samples.compute, samples.fixed};
+}
 
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
   STI_ASSIGN_OR_RETURN(const auto by_size, LoadsBySize(bench));
@@ -189,31 +240,31 @@ Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
   return numbers;
 }
 
-Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
+Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench, uint32_t batch,
                                                 std::span<const uint32_t> lengths) {
   std::vector<ProfileNumber> numbers;
   numbers.reserve(kFixedNumbers * lengths.size());
   auto pause = [&bench] { bench.lane->Pause(); };
   for (const uint32_t length : lengths) {
-    STI_ASSIGN_OR_RETURN(const auto work, MakeFixedWork(bench, length));
-    const std::string at = " at " + std::to_string(length) + " tokens";
-    numbers.push_back({{"text to embeddings" + at, NumberKind::kText, pause,
+    const PassSize pass{batch, length};
+    STI_ASSIGN_OR_RETURN(const auto work, MakeFixedWork(bench, pass));
+    numbers.push_back({{"text to embeddings" + pass.At(), NumberKind::kText, pause,
                         [&bench, work] { return TimeEmbedding(bench, *work); }},
                        nullptr,
-                       StoresFixed(length, &FixedSample::embed_us, &FixedSample::embed_p99_us)});
+                       StoresFixed(pass, &FixedSample::embed_us, &FixedSample::embed_p99_us)});
     numbers.push_back(
-        {{"reading embedding rows" + at, NumberKind::kRows, pause,
+        {{"reading embedding rows" + pass.At(), NumberKind::kRows, pause,
           [&bench, work] {
-            return bench.rehearsal->RowsUs(work->encoding.ids, work->encoding.types);
+            return bench.rehearsal->RowsUs(work->ids, work->types, work->offsets);
           }},
          nullptr,
-         StoresFixed(length, &FixedSample::embed_io_us, &FixedSample::embed_io_p99_us)});
-    numbers.push_back({{"the end of a run" + at, NumberKind::kTail, pause,
+         StoresFixed(pass, &FixedSample::embed_io_us, &FixedSample::embed_io_p99_us)});
+    numbers.push_back({{"the end of a run" + pass.At(), NumberKind::kTail, pause,
                         [&bench, work] {
-                          return bench.rehearsal->TailUs(work->encoding.ids, work->encoding.types);
+                          return bench.rehearsal->TailUs(work->ids, work->types, work->offsets);
                         }},
                        nullptr,
-                       StoresFixed(length, &FixedSample::head_us, &FixedSample::head_p99_us)});
+                       StoresFixed(pass, &FixedSample::head_us, &FixedSample::head_p99_us)});
   }
   return numbers;
 }
@@ -278,16 +329,23 @@ uint32_t DifferentWords(uint32_t count) {
 }  // namespace
 
 std::string SampleText(const Tokenizer& tokenizer, uint32_t length) {
+  return SampleTexts(tokenizer, 1, length).front();
+}
+
+std::vector<std::string> SampleTexts(const Tokenizer& tokenizer, uint32_t count, uint32_t length) {
   Words words(tokenizer);
   std::vector<std::string> chosen;
-  std::string text;
-  for (uint32_t i = 0; i < length; ++i) {
-    const bool is_new = i == 0 || DifferentWords(i + 1) > DifferentWords(i);
-    chosen.push_back(is_new ? words.Next() : chosen[i / 2]);
-    if (i > 0) text += ' ';
-    text += chosen.back();
+  std::vector<std::string> texts(count);
+  for (std::string& text : texts) {
+    for (uint32_t i = 0; i < length; ++i) {
+      const auto at = static_cast<uint32_t>(chosen.size());
+      const bool is_new = at == 0 || DifferentWords(at + 1) > DifferentWords(at);
+      chosen.push_back(is_new ? words.Next() : chosen[at / 2]);
+      if (i > 0) text += ' ';
+      text += chosen.back();
+    }
   }
-  return text;
+  return texts;
 }
 
 }  // namespace sti

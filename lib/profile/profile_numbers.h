@@ -27,6 +27,15 @@ inline constexpr uint32_t kTokensOfRun = 16;
 /// Numbers of one kind have alike tails.
 enum NumberKind : uint32_t { kIo, kLayer, kLastLayer, kDecode, kText, kRows, kTail };
 
+/// How large a pass is.
+struct PassSize {
+  uint32_t batch = 1;   ///< inputs
+  uint32_t length = 0;  ///< tokens of each
+  [[nodiscard]] uint32_t tokens() const { return batch * length; }
+  /// Returns how names of numbers end: " at 16 tokens", " at 4 x 16 tokens".
+  [[nodiscard]] std::string At() const;
+};
+
 /// Holds what the numbers of a profile are measured with. It outlives them and stays in place. One
 /// thread.
 struct ProfileBench {
@@ -34,7 +43,10 @@ struct ProfileBench {
       : model(std::move(loaded)), tokenizer(text), pool(threads) {}
 
   AlignedBuffer arena;  ///< where reads land; outlives the reader, which is told of it
-  LoadedModel model;    ///< at `decode_bits`
+  /// Hidden rows of the largest pass, [tokens, d], which all that is computed works on: what the
+  /// values are does not change a time, as long as they are finite.
+  AlignedVector<float> hidden;
+  LoadedModel model;  ///< at `decode_bits`
   const Tokenizer& tokenizer;
   ThreadPool pool;
   std::unique_ptr<Transformer> transformer;
@@ -44,6 +56,19 @@ struct ProfileBench {
   uint32_t read_bytes = 0;  ///< bytes of the largest read
   uint32_t longest = 0;     ///< most tokens of an input
 };
+
+/// Makes room for the hidden rows of passes of so many tokens, and values in it.
+void FillHidden(uint32_t tokens, ProfileBench& bench);
+
+/// Refers to the times of passes of one number of inputs.
+struct PassTimes {
+  std::vector<ComputeSample>& compute;
+  std::vector<FixedSample>& fixed;
+};
+
+/// Returns those of passes of `batch` inputs; they are added behind all others where there are none
+/// yet.
+PassTimes TimesOfBatch(DeviceProfile& profile, uint32_t batch);
 
 /// A number, and where its median and its p99 belong in a profile.
 struct ProfileNumber {
@@ -60,10 +85,11 @@ struct ProfileNumber {
 /// number. Layers take turns, so that no device cache holds what comes next.
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench);
 
-/// Returns the numbers of T_comp, for every length and width: a layer while the shards of one
-/// arrive, which is how a run computes it, and the last layer of a submodel, beside which nothing
-/// is left to read.
-std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
+/// Returns the numbers of T_comp of passes of `batch` inputs, for every length and width: a layer
+/// while the shards of one arrive, which is how a run computes it, and the last layer of a
+/// submodel, beside which nothing is left to read.
+std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, uint32_t batch,
+                                        std::span<const uint32_t> lengths,
                                         std::span<const uint32_t> widths);
 
 /// Returns the numbers of decoding: a short layer of the slices of `at_bits` at each of its
@@ -79,13 +105,15 @@ void TakeUsualBitsOff(uint32_t usual_bits, DeviceProfile& profile);
 /// Numbers of T_fixed at one length.
 inline constexpr size_t kFixedNumbers = 3;
 
-/// Returns the numbers of T_fixed at each length: text to embeddings, the reads of embedding rows,
-/// and the end of a run, whose last layer TakeLastLayersOff takes off.
-Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
+/// Returns the numbers of T_fixed of passes of `batch` inputs at each length: texts to embeddings,
+/// the reads of all their embedding rows in one lot, and the end of a run, whose last layer
+/// TakeLastLayersOff takes off.
+Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench, uint32_t batch,
                                                 std::span<const uint32_t> lengths);
 
-/// Leaves of the ends of runs what comes beside a last layer of the widest width: the head, and
-/// what a run takes longer for its last layer than back to back. All numbers are stored.
+/// Leaves of the ends of runs, of each number of inputs, what comes beside a last layer of the
+/// widest width: the head, and what a run takes longer for its last layer than back to back. All
+/// numbers are stored.
 void TakeLastLayersOff(DeviceProfile& profile);
 
 /// Returns the bits that layers are timed at, of those that a container offers: the most up to 6
@@ -97,6 +125,8 @@ uint32_t DecodeBits(const std::vector<uint32_t>& offered);
 /// 1.2 n^0.9 different ones (rows of SST-2 and CLINC150 joined to 16 to 128 tokens have within a
 /// tenth of that).
 std::string SampleText(const Tokenizer& tokenizer, uint32_t length);
+/// Returns `count` such texts. Their words repeat from text to text as in one that has all of them.
+std::vector<std::string> SampleTexts(const Tokenizer& tokenizer, uint32_t count, uint32_t length);
 
 /// Returns the microseconds that `body` takes.
 template <typename Body>

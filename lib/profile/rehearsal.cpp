@@ -43,6 +43,7 @@ Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
   STI_ASSIGN_OR_RETURN(Plan whole, MakeWholePlan(index, all));
   whole.read_bytes = options.shape.bytes;
   whole.read_depth = options.shape.depth;
+  whole.microbatch = options.batch;
 
   // One plan has them all, as variants that its runs are told to take. Their clocks tell them
   // apart. The plan itself is one slice, beside which rows are read.
@@ -79,32 +80,33 @@ RouteId Rehearsal::NextRoute(uint32_t bits) {
   return at->routes[at->next++ % at->routes.size()];
 }
 
-Status Rehearsal::RunLayers(uint32_t bits, std::span<const uint32_t> ids,
-                            std::span<const uint32_t> types) {
+Status Rehearsal::RunLayers(uint32_t bits, const Pass& pass) {
   std::this_thread::sleep_for(kPause);
   RunTerms terms;
   terms.route = NextRoute(bits);
-  return pipeline_->Run({TokenInput{ids, types}, {}}, terms, &output_, &report_);
+  return pipeline_->Run(pass, terms, &output_, &report_);
 }
 
 Result<double> Rehearsal::ShardUs(uint32_t bits, std::span<const uint32_t> ids,
                                   std::span<const uint32_t> types) {
-  STI_RETURN_IF_ERROR(RunLayers(bits, ids, types));
+  STI_RETURN_IF_ERROR(RunLayers(bits, {TokenInput{ids, types}, {}}));
   const double rows_us = report_.embeddings_io_us;
   const double shards_us = std::max(kLeastUs, report_.layers.back().io_ready_us - rows_us);
   return shards_us / shards_of_run_;
 }
 
-Result<double> Rehearsal::TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types) {
-  STI_RETURN_IF_ERROR(RunLayers(routes_.front().bits, ids, types));
+Result<double> Rehearsal::TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                                 std::span<const uint32_t> offsets) {
+  STI_RETURN_IF_ERROR(RunLayers(routes_.front().bits, {TokenInput{ids, types}, offsets}));
   return EndOfRunUs(report_);
 }
 
-Result<double> Rehearsal::RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types) {
+Result<double> Rehearsal::RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                                 std::span<const uint32_t> offsets) {
   std::this_thread::sleep_for(kPause);
   RunTerms terms;
   terms.route = RouteId{0};
-  const Pass pass{TokenInput{ids, types}, {}};
+  const Pass pass{TokenInput{ids, types}, offsets};
   STI_ASSIGN_OR_RETURN(RunSteps* const run, pipeline_->Begin(pass, terms, &output_, &report_));
   STI_RETURN_IF_ERROR(pipeline_->End(run->Embed(pass)));
   return report_.embeddings_io_us;

@@ -26,6 +26,7 @@ struct RehearsalOptions {
   ReadShape shape;              ///< how the device likes to be read
   uint32_t length = 0;          ///< most tokens of an input
   uint32_t width = 0;           ///< slices of a layer
+  uint32_t batch = 1;           ///< most inputs of a pass
   ThreadPool* cores = nullptr;  ///< outlives the rehearsal
   Arithmetic arithmetic;
 };
@@ -50,12 +51,14 @@ class Rehearsal {
   /// of shards.
   Result<double> ShardUs(uint32_t bits, std::span<const uint32_t> ids,
                          std::span<const uint32_t> types);
-  /// Begins a run on an input that reads next to nothing beside its embedding rows, and ends it
-  /// when they are there. Returns the microseconds up to that moment.
-  Result<double> RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types);
+  /// Begins a run that reads next to nothing beside the embedding rows of its inputs, and ends it
+  /// when they are there. Returns the microseconds up to that moment. `offsets` are those of Pass.
+  Result<double> RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                        std::span<const uint32_t> offsets = {});
 
-  /// Runs a few layers at the fewest bits. Returns EndOfRunUs of that run.
-  Result<double> TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types);
+  /// Runs a few layers at the fewest bits, likewise. Returns EndOfRunUs of that run.
+  Result<double> TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                        std::span<const uint32_t> offsets = {});
 
  private:
   struct RoutesAtBits {
@@ -66,8 +69,7 @@ class Rehearsal {
   Rehearsal() = default;
   [[nodiscard]] RouteId NextRoute(uint32_t bits);
   /// Runs a few layers at `bits`; report_ has its account.
-  [[nodiscard]] Status RunLayers(uint32_t bits, std::span<const uint32_t> ids,
-                                 std::span<const uint32_t> types);
+  [[nodiscard]] Status RunLayers(uint32_t bits, const Pass& pass);
 
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<RoutesAtBits> routes_;

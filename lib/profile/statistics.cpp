@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <tuple>
+#include <vector>
 
 #include "base/samples.h"
 
@@ -144,7 +145,8 @@ void SmoothCompute(std::vector<ComputeSample>& compute) {
 
 void SmoothProfile(DeviceProfile& profile) {
   SmoothIo(profile.io);
-  SmoothCompute(profile.compute);
+  ForEachBatch(profile,
+               [](std::vector<ComputeSample>& compute, const auto&) { SmoothCompute(compute); });
 }
 
 }  // namespace sti

@@ -42,8 +42,9 @@ struct SeriesItem {
 /// the longer one.
 std::vector<SeriesSample> MeasureSeries(std::span<const SeriesItem> items);
 
-/// Makes io times ascend with bytes, and compute times with width and with length at each clock.
-/// Sorts `io` by bytes and `compute` by length, width and clock. p99 stays at or above the median.
+/// Makes io times ascend with bytes, and compute times with width and with length at each clock,
+/// for each number of inputs by themselves. Sorts `io` by bytes and `compute` by length, width and
+/// clock. p99 stays at or above the median.
 void SmoothProfile(DeviceProfile& profile);
 
 }  // namespace sti

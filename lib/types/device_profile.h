@@ -154,6 +154,14 @@ struct DeviceProfile {
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 
+/// Calls visit(compute, fixed) for the times of passes of one input, and then for those of each
+/// number of several. `profile` may be const.
+template <typename Profile, typename Visit>
+void ForEachBatch(Profile& profile, const Visit& visit) {
+  visit(profile.compute, profile.fixed);
+  for (auto& samples : profile.batches) visit(samples.compute, samples.fixed);
+}
+
 /// Medians of a profile that are known to within this share of themselves are taken as they are: a
 /// quiet machine reaches it, and plans leave about as much.
 inline constexpr double kCertainNoise = 0.05;

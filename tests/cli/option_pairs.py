@@ -50,6 +50,7 @@ def what_was_measured(profile):
     """Returns what of a profile is not measured itself."""
     kept = {key: profile[key] for key in ("threads", "cpus", "kernel", "read_path")}
     kept["layers"] = sorted({(entry["length"], entry["width"]) for entry in profile["compute"]})
+    kept["batches"] = [entry["batch"] for entry in profile.get("batches", [])]
     return kept
 
 

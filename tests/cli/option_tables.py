@@ -155,6 +155,7 @@ TABLES = {
             "--lengths": Option("--lengths 16", plan=lambda p: p["compute"][0]["length"] == 16),
             "--budget": Option("--budget 20ms"),
             "--widths": Option("--widths 2", plan=lambda p: p["compute"][0]["width"] == 2),
+            "--batches": Option("--batches 2", plan=lambda p: p["batches"][0]["batch"] == 2),
             "--threads": Option("--threads 1", plan=lambda p: p["threads"] == 1),
             "--cpus": Option("--cpus 0", plan=lambda p: p["cpus"] == "0"),
             "--gap": Option("--gap 1us"), "--precision": Option("--precision 50%"),
@@ -165,7 +166,7 @@ TABLES = {
                                      plan=lambda p: "portable" in p["kernel"]),
             "--json": Option("--json"), **MESSAGES},
         "refused": [
-            ("merge", "--lengths, --widths, --threads, --cpus, --gap, --precision, --budget, --io, "
+            ("merge", "--lengths, --widths, --batches, --threads, --cpus, --gap, --precision, --budget, --io, "
              "--compute, --instructions, --clocks",
              "{a} takes no {b}; leave it out; see sti-profile {a} --help")],
         "quiet": {**MESSAGES_ALONE, "--gap": "time alone",

@@ -88,6 +88,35 @@ load helpers
   same "$(jq -c '[.compute[].length]' a.json)" "[16,128]"
 }
 
+@test "--batches measures passes of several inputs, which plans for a cluster count on" {
+  works sti-profile -q model.sti -o a.json --budget 20ms --lengths 16,32 --widths 2,12 --batches 1,2,4
+  profile=$(cat a.json)
+  holds "$profile" '[.compute[] | [.length, .width]] == [[16, 2], [16, 12], [32, 2], [32, 12]]'
+  holds "$profile" '[.batches[].batch] == [2, 4]'
+  holds "$profile" '. as $p | all(.batches[]; [.compute[] | [.length, .width, .freq]] ==
+    [$p.compute[] | [.length, .width, .freq]] and [.fixed[].length] == [16, 32])'
+  holds "$profile" 'all(.batches[].fixed[]; .embed_us > 0 and .embed_io_us > 0)'
+  works sti-inspect a.json
+  like "$output" "*passes of 2 inputs*16 x 2*32 x 12*passes of 4 inputs*16 x 2*32 x 12*"
+  jq '{devices: [{name: "b1", kind: "board", profile: .}, {name: "b2", kind: "board"}],
+    links: [{from: "board", to: "board", bits_per_s: 1e9, delay_us: 200}]}' a.json >cluster.json
+  works sti-plan -q model.sti --cluster cluster.json --microbatch 4 -o c.json
+  same "$(jq .microbatch c.json)" 4
+  works sti-profile -q model.sti -o b.profile --budget 20ms --lengths 16 --widths 12 --batches 3
+  works sti-profile merge a.json b.profile -o -
+  holds "$output" '[.batches[].batch] == [2, 3, 4]'
+}
+
+@test "--batches that no profile has, or that no memory holds, are refused" {
+  refused 2 "sti-profile: --batches: a pass has 1 to 256 inputs" \
+    sti-profile model.sti -o a.profile --batches 0,4
+  refused 2 "sti-profile: --batches: a pass has 1 to 256 inputs" \
+    sti-profile model.sti -o a.profile --batches 257
+  refused 2 "sti-profile: --batches: a profile has at most 16 numbers of inputs beside 1" \
+    sti-profile model.sti -o a.profile --batches 1-18
+  [ ! -e a.profile ]
+}
+
 @test "a model that is not there: exit 3, nothing written" {
   refused 3 "sti-profile: none.sti: no such file" sti-profile none.sti -o a.profile
   [ ! -e a.profile ]

@@ -44,6 +44,16 @@ TEST(ProfileDoubts, SpeedsThatNoCoreHas) {
   EXPECT_TRUE(DoubtsAbout(ProfileOf(1'800, 2), Base(), kShardWeights).empty()) << "by two threads";
 }
 
+TEST(ProfileDoubts, PassesOfSeveralInputsDoAsManyTimesAsMuch) {
+  DeviceProfile profile = ProfileOf(30'000, 1);
+  profile.batches = {{4, {{128, 12, 7'600}}, {}}};
+  EXPECT_TRUE(DoubtsAbout(profile, Base(), kShardWeights).empty()) << "just below 1 TFLOP/s";
+  profile.batches[0].compute[0].layer_us = 7'200;
+  const auto fast = DoubtsAbout(profile, Base(), kShardWeights);
+  ASSERT_EQ(fast.size(), 1U);
+  EXPECT_EQ(fast[0].rfind("batches[0].compute[0] computes 1.0 TFLOP/s a thread", 0), 0U) << fast[0];
+}
+
 TEST(ProfileDoubts, SpeedsThatNoBoardHas) {
   EXPECT_TRUE(DoubtsAbout(ProfileOf(37'000'000, 1), Base(), kShardWeights).empty())
       << "just above 50 MFLOP/s";

@@ -144,6 +144,17 @@ TEST_F(ClockSettingTest, SetsOneClockAfterAnotherAndPutsBackWhatItFound) {
   ExpectBounds(800000, 2000000);
 }
 
+TEST(SetClock, IsOfAllThatIsComputed) {
+  DeviceProfile profile;
+  profile.compute = {{16, 1, 5}};
+  profile.decode = {{2, -1}};
+  profile.batches = {{4, {{16, 1, 15}}, {}}};
+  SetClock(900000, &profile);
+  EXPECT_EQ(profile.compute[0].freq, 900000U);
+  EXPECT_EQ(profile.decode[0].freq, 900000U);
+  EXPECT_EQ(profile.batches[0].compute[0].freq, 900000U);
+}
+
 TEST_F(ClockSettingTest, ClocksThatTheCoreHasNotChangeNothing) {
   auto setting = ClockSetting::Make(kCores, folder_.path());
   ASSERT_TRUE(Succeeded(setting));

@@ -51,6 +51,32 @@ TEST(JoinProfiles, ClocksStandBesideEachOtherAndTheSlowestReadsCount) {
   EXPECT_EQ(joined->thermal.freq_max, 1800000U);
 }
 
+TEST(JoinProfiles, PassesOfSeveralInputsGoWithThoseOfAsMany) {
+  NamedProfile a{"a", Measured(900000, 1)};
+  NamedProfile b{"b", Measured(900000, 1)};
+  a.profile.batches = {{4, {{32, 2, 300, 310, 900000}}, {{32, 5, 6, 7}}}};
+  b.profile.batches = {
+      {2, {{32, 2, 150, 160, 900000}}, {{32, 4, 5, 6}}},
+      {4, {{32, 2, 280, 330, 900000}, {16, 2, 400, 410, 900000}}, {{16, 9, 9, 9}}}};
+  const auto joined = JoinProfiles({a, b});
+  ASSERT_TRUE(Succeeded(joined));
+  ASSERT_EQ(joined->batches.size(), 2U);
+  EXPECT_EQ(joined->batches[0], b.profile.batches[0]) << "one profile alone has it";
+  const BatchSamples& four = joined->batches[1];
+  EXPECT_EQ(four.batch, 4U);
+  ASSERT_EQ(four.compute.size(), 2U);
+  EXPECT_EQ(four.compute[0].length, 16U);
+  EXPECT_EQ(four.compute[0].layer_us, 300) << "no more than the longer one";
+  EXPECT_EQ(four.compute[1].layer_us, 300);
+  EXPECT_EQ(four.compute[1].p99_us, 330);
+  ASSERT_EQ(four.fixed.size(), 2U);
+  EXPECT_EQ(four.fixed[0].length, 16U);
+  for (uint32_t batch = 5; batch < 20; ++batch)
+    b.profile.batches.push_back({batch, {{32, 2, 500, 510, 900000}}, {}});
+  EXPECT_TRUE(
+      FailedWith(JoinProfiles({a, b}), ErrorKind::kUsage, "passes of 17 numbers of inputs"));
+}
+
 TEST(JoinProfiles, OfSeriesTheLargestThatAllHave) {
   NamedProfile a{"a", Measured(900000, 1)};
   NamedProfile b{"b", Measured(1800000, 1)};

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/remedy.h"
+#include "base/utf8.h"
+#include "format/profile_file.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
@@ -88,6 +90,37 @@ TEST_F(ProfileTest, MeasuresEveryBitwidthLengthAndWidth) {
     EXPECT_GE(profile->fixed[i].embed_p99_us, profile->fixed[i].embed_us);
     EXPECT_GE(profile->fixed[i].embed_io_p99_us, profile->fixed[i].embed_io_us);
     EXPECT_GE(profile->fixed[i].head_p99_us, profile->fixed[i].head_us);
+  }
+}
+
+TEST_F(ProfileTest, MeasuresPassesOfSeveralInputsAtEveryLengthAndWidth) {
+  ProfileOptions options;
+  options.lengths = {4, 16};
+  options.widths = {1, 2};
+  options.batches = {1, 2, 5};
+  options.budget_us = 1;
+  const auto profile = Measure(options);
+  ASSERT_TRUE(Succeeded(profile));
+  EXPECT_TRUE(Succeeded(ParseProfile(AsBytes(ProfileToJson(*profile)), "-")));
+  EXPECT_EQ(profile->compute.size(), 4U);
+  EXPECT_EQ(profile->fixed.size(), 2U);
+  ASSERT_EQ(profile->batches.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    const BatchSamples& samples = profile->batches[i];
+    EXPECT_EQ(samples.batch, options.batches[i + 1]);
+    ASSERT_EQ(samples.compute.size(), 4U);
+    for (size_t k = 0; k < 4; ++k) {
+      EXPECT_EQ(samples.compute[k].length, options.lengths[k / 2]);
+      EXPECT_EQ(samples.compute[k].width, options.widths[k % 2]);
+      EXPECT_GT(samples.compute[k].last_us, 0);
+    }
+    ASSERT_EQ(samples.fixed.size(), 2U);
+    for (size_t k = 0; k < 2; ++k) {
+      EXPECT_EQ(samples.fixed[k].length, options.lengths[k]);
+      EXPECT_GT(samples.fixed[k].embed_us, 0);
+      EXPECT_GT(samples.fixed[k].embed_io_us, 0);
+      EXPECT_GE(samples.fixed[k].head_p99_us, samples.fixed[k].head_us);
+    }
   }
 }
 

@@ -29,7 +29,7 @@ class RehearsalTest : public ::testing::Test {
     std::ifstream in(path_, std::ios::binary);
     bytes_.assign(std::istreambuf_iterator<char>(in), {});
   }
-  Result<std::unique_ptr<Rehearsal>> Open(uint32_t width = 2) {
+  Result<std::unique_ptr<Rehearsal>> Open(uint32_t width = 2, uint32_t batch = 1) {
     const auto read_at = [this](uint64_t offset, std::span<uint8_t> buffer) -> int64_t {
       std::this_thread::sleep_for(std::chrono::microseconds(each_us_));
       if (broken_) return -5;
@@ -39,7 +39,7 @@ class RehearsalTest : public ::testing::Test {
       return static_cast<int64_t>(count);
     };
     return Rehearsal::Open(CallbackSource(read_at, bytes_.size()),
-                           {ReadPath::kBuffered, {65536, 1}, 8, width, &cores_, {}});
+                           {ReadPath::kBuffered, {65536, 1}, 8, width, batch, &cores_, {}});
   }
 
   TempFolder folder_;
@@ -85,6 +85,23 @@ TEST_F(RehearsalTest, RunsAsWideAsToldTo) {
   const auto rehearsal = Open(1);
   ASSERT_TRUE(Succeeded(rehearsal));
   EXPECT_EQ((*rehearsal)->shards_of_run(), 2U);
+}
+
+TEST_F(RehearsalTest, RunsSeveralInputsTogether) {
+  const std::vector<uint32_t> ids{2, 5, 3, 2, 7, 9, 3};
+  const std::vector<uint32_t> types(ids.size(), 0);
+  const std::vector<uint32_t> offsets{0, 3, 7};
+  const auto rehearsal = Open(2, 2);
+  ASSERT_TRUE(Succeeded(rehearsal));
+  each_us_ = 1000;
+  const auto rows = (*rehearsal)->RowsUs(ids, types, offsets);
+  ASSERT_TRUE(Succeeded(rows));
+  EXPECT_GE(*rows, 1000);
+  EXPECT_TRUE(Succeeded((*rehearsal)->TailUs(ids, types, offsets)));
+  EXPECT_TRUE(Succeeded((*rehearsal)->TailUs(kIds, kTypes)));
+  const std::vector<uint32_t> three{0, 2, 4, 7};
+  EXPECT_TRUE(FailedWith((*rehearsal)->TailUs(ids, types, three), ErrorKind::kUsage,
+                         "a pass of 3 sequences; the plan takes 2"));
 }
 
 TEST_F(RehearsalTest, AReadThatFailsIsSaidAndOver) {

@@ -166,6 +166,17 @@ TEST(SmoothProfile, LastLayersAreLoweredByThemselves) {
   EXPECT_EQ(profile.compute[1].last_us, 4);
 }
 
+TEST(SmoothProfile, PassesOfSeveralInputsAreSmoothedByThemselves) {
+  DeviceProfile profile;
+  profile.compute = {{16, 1, 5, 6, 0}};
+  profile.batches = {{4, {{16, 2, 8, 9, 0}, {16, 1, 12, 14, 0}}, {}}};
+  SmoothProfile(profile);
+  EXPECT_EQ(profile.compute[0].layer_us, 5);
+  EXPECT_EQ(profile.batches[0].compute[0].width, 1U);
+  EXPECT_EQ(profile.batches[0].compute[0].layer_us, 8);
+  EXPECT_EQ(profile.batches[0].compute[0].p99_us, 9);
+}
+
 TEST(SmoothProfile, NarrowerOrShorterLayersLowerNothing) {
   DeviceProfile profile;
   profile.compute = {{32, 4, 18, 20, 0}, {64, 2, 9, 10, 0}};
