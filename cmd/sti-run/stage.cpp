@@ -265,9 +265,9 @@ Result<size_t> FindStageOfRank(const Plan& plan, const RunOptions& options, cons
     const std::string wanted = std::to_string(stages.size());
     return UsageError("--link mpi: started as rank " + std::to_string(ranks.rank()) + " of " +
                       std::to_string(ranks.ranks()) + ", and " + options.plan + " has " + wanted +
-                      (stages.size() == 1 ? " stage" : " stages") + "; start it by mpirun -n " +
-                      wanted + " of the MPI that it was built for, or srun --mpi=pmix -n " +
-                      wanted);
+                      (stages.size() == 1 ? " stage" : " stages") +
+                      "; start it by mpirun --bind-to none -n " + wanted +
+                      " of the MPI that it was built for, or srun --mpi=pmix -n " + wanted);
   }
   const std::string& device = stages[ranks.rank()].device;
   if (options.stage != "auto" && options.stage != device)
