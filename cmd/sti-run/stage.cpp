@@ -252,9 +252,10 @@ Result<std::unique_ptr<MpiRanks>> JoinRanks() {
   auto ranks = MpiRanks::Join(MpiPluginPath());
   if (ranks.ok()) return ranks;
   Error error = ranks.error();
-  if (error.kind == ErrorKind::kMachine)
+  if (error.kind == ErrorKind::kMachine) {
     error.what +=
         "; install Open MPI (openmpi-bin) and a sti-run that was built beside it (libopenmpi-dev)";
+  }
   return std::move(error).At("--link mpi");
 }
 
@@ -270,10 +271,11 @@ Result<size_t> FindStageOfRank(const Plan& plan, const RunOptions& options, cons
                       " of the MPI that it was built for, or srun --mpi=pmix -n " + wanted);
   }
   const std::string& device = stages[ranks.rank()].device;
-  if (options.stage != "auto" && options.stage != device)
+  if (options.stage != "auto" && options.stage != device) {
     return UsageError("--stage: rank " + std::to_string(ranks.rank()) + " has the stage of " +
                       OneLine(device) + ", not of " + OneLine(options.stage) +
                       "; start ranks in the order of stages, or give --stage auto");
+  }
   return ranks.rank();
 }
 
