@@ -252,9 +252,10 @@ Result<std::unique_ptr<MpiRanks>> JoinRanks() {
   auto ranks = MpiRanks::Join(MpiPluginPath());
   if (ranks.ok()) return ranks;
   Error error = ranks.error();
-  if (error.kind == ErrorKind::kMachine)
+  if (error.kind == ErrorKind::kMachine) {
     error.what +=
         "; install Open MPI (openmpi-bin) and a sti-run that was built beside it (libopenmpi-dev)";
+  }
   return std::move(error).At("--link mpi");
 }
 
@@ -265,15 +266,16 @@ Result<size_t> FindStageOfRank(const Plan& plan, const RunOptions& options, cons
     const std::string wanted = std::to_string(stages.size());
     return UsageError("--link mpi: started as rank " + std::to_string(ranks.rank()) + " of " +
                       std::to_string(ranks.ranks()) + ", and " + options.plan + " has " + wanted +
-                      (stages.size() == 1 ? " stage" : " stages") + "; start it by mpirun -n " +
-                      wanted + " of the MPI that it was built for, or srun --mpi=pmix -n " +
-                      wanted);
+                      (stages.size() == 1 ? " stage" : " stages") +
+                      "; start it by mpirun --bind-to none -n " + wanted +
+                      " of the MPI that it was built for, or srun --mpi=pmix -n " + wanted);
   }
   const std::string& device = stages[ranks.rank()].device;
-  if (options.stage != "auto" && options.stage != device)
+  if (options.stage != "auto" && options.stage != device) {
     return UsageError("--stage: rank " + std::to_string(ranks.rank()) + " has the stage of " +
                       OneLine(device) + ", not of " + OneLine(options.stage) +
                       "; start ranks in the order of stages, or give --stage auto");
+  }
   return ranks.rank();
 }
 

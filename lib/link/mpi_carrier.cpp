@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -269,6 +270,8 @@ class MpiJob {
   bool left STI_GUARDED_BY(mutex) = false;
   bool stops STI_GUARDED_BY(mutex) = false;
   std::thread thread;
+  std::shared_ptr<MpiJob> itself;  ///< if it is kept for ever
+  MpiJob* kept_before = nullptr;
 
  private:
   bool Join();
@@ -441,9 +444,11 @@ MpiRanks::~MpiRanks() {
   }
   if (!job_->thread.joinable()) return;
   waits ? job_->thread.detach() : job_->thread.join();
-  // A network may still write into the memory of calls that have not ended.
-  static auto* const kept = new std::vector<std::shared_ptr<MpiJob>>;
-  if (!left) kept->push_back(job_);
+  if (left) return;
+  // A network may still write into the memory of calls that have not ended: it is never given back.
+  static std::atomic<MpiJob*> kept = nullptr;
+  job_->itself = job_;
+  job_->kept_before = kept.exchange(job_.get());
 }
 
 std::unique_ptr<FrameSource> MpiRanks::Source(uint32_t from, uint32_t stream,

@@ -16,7 +16,7 @@ setup() {
 teardown() { slurm_stop; }
 
 needs_mpi() {
-  [ -e "$plugin" ] || skip "no plug-in for Open MPI in this build; install libopenmpi-dev"
+  [ -e "$plugin" ] || skip "no plug-in for Open MPI in this build: it wants libopenmpi-dev, and no sanitizers"
   mpirun --version 2>/dev/null | grep -q "Open MPI" || skip "no mpirun of Open MPI; install openmpi-bin"
 }
 
@@ -85,7 +85,7 @@ start_slowly() {
 
 @test "ranks that are not the stages are refused" {
   needs_mpi
-  refused 2 "sti-run: --link mpi: started as rank 0 of 1, and c.plan has 3 stages; start it by mpirun -n 3 of *" \
+  refused 2 "sti-run: --link mpi: started as rank 0 of 1, and c.plan has 3 stages; start it by mpirun --bind-to none -n 3 of *" \
     sti-run "${own[@]}" "$alarm"
   run --separate-stderr ranks 2 sti-run "${own[@]}" "$alarm"
   same "$status" 2

@@ -142,7 +142,9 @@ inline auto AllJoints() {
 class EachJoint : public ::testing::TestWithParam<JointKind> {
  protected:
   void SetUp() override {
-    if (!Make()) GTEST_SKIP() << "no plug-in for Open MPI in this build; install libopenmpi-dev";
+    if (!Make())
+      GTEST_SKIP()
+          << "no plug-in for Open MPI in this build: it wants libopenmpi-dev, and no sanitizers";
   }
   static std::unique_ptr<Joint> Make() { return GetParam().make(); }
 };

@@ -398,22 +398,29 @@ TEST(StageLinkQueues, AStageWithoutRoomLosesNobodyAndLives) {
   }
 }
 
-TEST(StageLinkQueues, APipeThatNobodyReadsIsFoundThoughThereIsNothingToSend) {
-  DescriptorJoint joint(false);
+// Carriers that know what a reader has taken.
+using KnownReader = EachJoint;
+INSTANTIATE_TEST_SUITE_P(Joints, KnownReader,
+                         ::testing::Values(JointKind{"Pipe", MakeDescriptorJoint<false>},
+                                           JointKind{"Mpi", MakeMpiJoint<LoopbackRanks>}),
+                         NameOfJoint);
+
+TEST_P(KnownReader, IsLostIfItTakesNothingThoughThereIsNothingToSend) {
+  const auto joint = Make();
   Flag lost;
   StageLinkOptions options = OptionsOf("b1", kShort_us);
   options.on_end = [&] { lost.Raise(); };
-  const auto first = StartLink(nullptr, joint.Sink(), options);
+  const auto first = StartLink(nullptr, joint->Sink(), options);
   lost.Await();
   EXPECT_TRUE(FailedWith(first->Give(PassOf(0)), ErrorKind::kMachine, "b2, took nothing"));
 }
 
 // A reader of answers that takes its time, such as a pager, holds up all stages, and none is lost.
-TEST(StageLinkQueues, AReaderThatWaitsLongerThanTheTimeoutLosesNothing) {
-  DescriptorJoint joint(false);
+TEST_P(KnownReader, LosesNothingIfItWaitsLongerThanTheTimeout) {
+  const auto joint = Make();
   constexpr double kTimeout_us = 3e6;
-  const auto first = FirstOf(joint, kTimeout_us);
-  const auto last = LastOf(joint, kTimeout_us);
+  const auto first = FirstOf(*joint, kTimeout_us);
+  const auto last = LastOf(*joint, kTimeout_us);
   std::thread gives([&] {
     GivePasses(*first, 30);
     EXPECT_TRUE(Succeeded(first->Finish({})));

@@ -14,9 +14,10 @@ Result<const MpiPlugin*> OpenMpiPlugin(const std::string& path) {
   }
   const auto get = reinterpret_cast<GetMpiPlugin>(::dlsym(library, kMpiPluginName));
   const MpiPlugin* const plugin = get == nullptr ? nullptr : get();
-  if (plugin == nullptr || plugin->version != kMpiPluginVersion)
+  if (plugin == nullptr || plugin->version != kMpiPluginVersion) {
     return ForeignError("the plug-in for MPI is of another version; install that of this one")
         .At(OneLine(path));
+  }
   return plugin;
 }
 
