@@ -44,13 +44,14 @@ int TouchPrinting(const Answer& answer) {
 }  // namespace
 
 Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, ComputeType compute) {
+  STI_RETURN_IF_ERROR(file.RequireWholeLayers());
   const ModelInfo& info = file.index().info;
   WholePlanOptions smallest;
   smallest.depth = 1;
   smallest.width = 1;
-  smallest.bits = file.index().bits.front();
+  smallest.bits = file.index().BitsOfWholeLayers().front();
   smallest.length = std::min(kTokens, info.max_length());
-  STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), smallest));
+  STI_ASSIGN_OR_RETURN(Plan plan, MakeHeldPlan(file.index(), smallest));
   STI_RETURN_IF_ERROR(TouchParsers(plan));
   SessionOptions options;
   options.threads = threads;
@@ -64,9 +65,8 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
   const PipelineStatus& status = session->status();
   const uint64_t counted =
       status.staging_bytes + status.resident_bytes + session->tokenizer_bytes() +
-      WorkingBytes(
-          status.file->index(),
-          {.kernel = status.kernel, .threads = threads, .extent = {status.max_length, 1}});
+      WorkingBytes(status.file->index(),
+                   {.kernel = status.kernel, .threads = threads, .extent = {status.max_length, 1}});
   const uint64_t held = SettledRssBytes();
   return held > counted ? held - counted + kRunnerBytes : 0;
 }
