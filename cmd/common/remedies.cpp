@@ -35,6 +35,10 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kStoreTheseBits, "run sti-shard with them"},
     {Remedy::kUseWholeModel,
      "use the container that they were made for, not one of sti-shard --for"},
+    {Remedy::kGiveWholeLayers,
+     "give the whole model, or what sti-shard --for makes for a plan of two layers or more, as "
+     "wide "
+     "as the model and at the same bits"},
     {Remedy::kGiveItsPlan, "give one of them by --plan"},
     {Remedy::kPlanAgain, "run sti-plan again"},
     {Remedy::kComputeAsPlanned,

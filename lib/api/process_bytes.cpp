@@ -44,13 +44,14 @@ int TouchPrinting(const Answer& answer) {
 }  // namespace
 
 Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, ComputeType compute) {
+  STI_RETURN_IF_ERROR(file.RequireWholeLayers());
   const ModelInfo& info = file.index().info;
   WholePlanOptions smallest;
   smallest.depth = 1;
   smallest.width = 1;
-  smallest.bits = file.index().bits.front();
+  smallest.bits = file.index().BitsOfWholeLayers().front();
   smallest.length = std::min(kTokens, info.max_length());
-  STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), smallest));
+  STI_ASSIGN_OR_RETURN(Plan plan, MakeHeldPlan(file.index(), smallest));
   STI_RETURN_IF_ERROR(TouchParsers(plan));
   SessionOptions options;
   options.threads = threads;

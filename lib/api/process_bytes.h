@@ -14,7 +14,7 @@ namespace sti {
 /// on `threads` cores in `compute`, less what a plan computes: shards, resident parts, vocabulary
 /// and working memory. It is measured: a session in this process answers one input under the
 /// smallest plan. So this process has no other model open, and one thread calls. Errors are those
-/// of Session::Open and Session::Ask.
+/// of ContainerFile::RequireWholeLayers, Session::Open and Session::Ask.
 Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, ComputeType compute);
 
 }  // namespace sti

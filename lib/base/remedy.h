@@ -40,10 +40,11 @@ enum class Remedy : uint8_t {
   kGivePrefix,      ///< its texts begin with words that whoever asks it has to add
 
   // A container that lacks something.
-  kStoreMoreBits,   ///< it has one bitwidth only
-  kStoreTheseBits,  ///< it lacks the bitwidths that `what` names
-  kUseWholeModel,   ///< it holds only what some plans read
-  kGiveItsPlan,     ///< it holds only what some plans read, and no plan is given
+  kStoreMoreBits,    ///< it has one bitwidth only
+  kStoreTheseBits,   ///< it lacks the bitwidths that `what` names
+  kUseWholeModel,    ///< it holds only what some plans read
+  kGiveWholeLayers,  ///< it lacks two whole layers, or an end of the network
+  kGiveItsPlan,      ///< it holds only what some plans read, and no plan is given
 
   // A plan that is sound, but not for this run.
   kPlanAgain,         ///< it lacks what newer plans say

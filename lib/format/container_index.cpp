@@ -117,6 +117,26 @@ bool ContainerIndex::Holds(const ShardAtBits& wanted) const {
                      [](const PartLocation& part) { return part.length != 0; });
 }
 
+std::vector<uint32_t> ContainerIndex::WholeLayersAt(uint32_t wanted) const {
+  std::vector<uint32_t> layers;
+  for (uint32_t layer = 0; layer < info.shape.layers; ++layer) {
+    bool whole = Resident(ResidentKind::kLayer, layer).part.length != 0;
+    for (uint32_t slice = 0; whole && slice < info.shape.width; ++slice)
+      whole = Holds({{layer, slice}, wanted});
+    if (whole) layers.push_back(layer);
+  }
+  return layers;
+}
+
+std::vector<uint32_t> ContainerIndex::BitsOfWholeLayers() const {
+  const size_t least = std::min(2U, info.shape.layers);
+  std::vector<uint32_t> whole;
+  for (const uint32_t offered : bits) {
+    if (WholeLayersAt(offered).size() >= least) whole.push_back(offered);
+  }
+  return whole;
+}
+
 Digest ShapeDigest(const ModelInfo& info) {
   Digester digester;
   digester.Add(std::string_view("sti shape 1"));

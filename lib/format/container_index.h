@@ -120,6 +120,12 @@ struct ContainerIndex {
   [[nodiscard]] bool Offers(uint32_t bits) const;
   /// Returns whether this shard can be read at these bits. It lies within the shape.
   [[nodiscard]] bool Holds(const ShardAtBits& wanted) const;
+  /// Returns the layers, ascending, that the container has whole at `bits`: their parameters, and
+  /// every slice. Without `partial` or a stage these are all, of bits that it offers.
+  [[nodiscard]] std::vector<uint32_t> WholeLayersAt(uint32_t bits) const;
+  /// Returns those of `bits` at which it has two whole layers, so that they can take turns; of a
+  /// model of one layer that one.
+  [[nodiscard]] std::vector<uint32_t> BitsOfWholeLayers() const;
 };
 
 /// Returns whether a resident part is of a stage's part of the model.

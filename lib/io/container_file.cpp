@@ -96,6 +96,18 @@ Status ContainerFile::RequireWhole() const {
   return InfeasibleError("holds only what some plans read").At(name()).Fix(Remedy::kUseWholeModel);
 }
 
+Status ContainerFile::RequireWholeLayers() const {
+  if (index_->stage && !index_->stage->ends.whole()) {
+    return InfeasibleError("has one stage of a model alone, and lacks its text or its head")
+        .At(name())
+        .Fix(Remedy::kGiveWholeLayers);
+  }
+  if (!index_->BitsOfWholeLayers().empty()) return {};
+  return InfeasibleError("holds no two layers with all their slices at the same bits")
+      .At(name())
+      .Fix(Remedy::kGiveWholeLayers);
+}
+
 Result<LoadedRange> ContainerFile::ReadRange(uint64_t offset, uint64_t length) {
   LoadedRange range;
   range.offset = RoundDown(offset, kBlockBytes);

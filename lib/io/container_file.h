@@ -55,6 +55,9 @@ class ContainerFile {
   static uint64_t OpenReadBytes(uint64_t index_bytes);
   /// Returns an InfeasibleError if the container holds only what some plans read.
   [[nodiscard]] Status RequireWhole() const;
+  /// Returns an InfeasibleError unless texts can be run on layers that take turns: the container
+  /// has both ends of the network, and BitsOfWholeLayers.
+  [[nodiscard]] Status RequireWholeLayers() const;
 
   /// Reads the blocks around a range, checksums unchecked.
   Result<LoadedRange> ReadRange(uint64_t offset, uint64_t length);

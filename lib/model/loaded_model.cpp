@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "model/embedding_rows.h"
 #include "network/tensors.h"
@@ -10,15 +11,17 @@ namespace sti {
 
 Result<LoadedModel> LoadedModel::Load(ContainerFile file, std::span<const uint32_t> bits,
                                       LoadedExtent extent) {
-  STI_RETURN_IF_ERROR(file.RequireWhole());
+  if (!extent.held_ones) STI_RETURN_IF_ERROR(file.RequireWhole());
   LoadedModel model(std::move(file));
   const ModelShape& shape = model.index().info.shape;
   const auto up_to = [](uint32_t asked, uint32_t most) {
     return asked == 0 ? most : std::min(asked, most);
   };
-  model.extent_ = {up_to(extent.layers, shape.layers), up_to(extent.width, shape.width)};
-  std::vector<uint32_t> layers(shape.layers);
-  std::iota(layers.begin(), layers.end(), 0U);
+  model.extent_ = {up_to(extent.layers, shape.layers), up_to(extent.width, shape.width),
+                   extent.held_ones};
+  const StageExtent stage = model.index().stage.value_or(StageExtent{0, shape.layers, {}});
+  std::vector<uint32_t> layers(stage.end - stage.begin);
+  std::iota(layers.begin(), layers.end(), stage.begin);
   STI_ASSIGN_OR_RETURN(model.resident_, LoadResidentModel(model.file_, layers));
   for (uint32_t k : bits) STI_RETURN_IF_ERROR(model.LoadBits(k));
   return model;
@@ -26,13 +29,15 @@ Result<LoadedModel> LoadedModel::Load(ContainerFile file, std::span<const uint32
 
 Status LoadedModel::LoadBits(uint32_t bits) {
   std::vector<ShardRequest> requests;
-  for (uint32_t layer = 0; layer < extent_.layers; ++layer) {
+  std::vector<uint32_t> layers = index().WholeLayersAt(bits);
+  layers.resize(std::min<size_t>(layers.size(), extent_.layers));
+  for (const uint32_t layer : layers) {
     for (uint32_t slice = 0; slice < extent_.width; ++slice) {
       requests.push_back({{layer, slice}, bits, layer});
     }
   }
   STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(index(), requests));
-  AtBits loaded{bits, AlignedBuffer(schedule.arena_bytes), {}};
+  AtBits loaded{bits, std::move(layers), AlignedBuffer(schedule.arena_bytes), {}};
   std::span<const ScheduledRead> reads(schedule.reads);
   STI_RETURN_IF_ERROR(file_.reader().ReadAll(RequestsFor(reads, loaded.arena.span())));
   for (const ScheduledPart& part : schedule.parts)
@@ -47,10 +52,14 @@ Status LoadedModel::LoadBits(uint32_t bits) {
   return {};
 }
 
+const LoadedModel::AtBits& LoadedModel::At(uint32_t bits) const {
+  return *std::ranges::find(loaded_, bits, &AtBits::bits);
+}
+
 const ShardView& LoadedModel::View(uint32_t layer, uint32_t slice, uint32_t bits) const {
-  auto at = std::find_if(loaded_.begin(), loaded_.end(),
-                         [bits](const AtBits& loaded) { return loaded.bits == bits; });
-  return at->views[size_t{layer} * extent_.width + slice];
+  const AtBits& at = At(bits);
+  const auto place = std::ranges::lower_bound(at.layers, layer) - at.layers.begin();
+  return at.views[static_cast<size_t>(place) * extent_.width + slice];
 }
 
 Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,

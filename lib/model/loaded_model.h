@@ -22,13 +22,16 @@ namespace sti {
 struct LoadedExtent {
   uint32_t layers = 0;
   uint32_t width = 0;
+  /// Whether a container will do that holds only what some plans read: of its layers those count
+  /// that it has whole, at each of the bits (ContainerIndex::WholeLayersAt).
+  bool held_ones = false;
 };
 
 /// Const calls are thread-safe; Embed is not.
 class LoadedModel {
  public:
   /// Reads the shards within `extent` at each of `bits`, which the container offers, and all
-  /// resident parts. Errors are those of reads and of checksums, and of
+  /// resident parts that it has. Errors are those of reads and of checksums, and of
   /// ContainerFile::RequireWhole.
   static Result<LoadedModel> Load(ContainerFile file, std::span<const uint32_t> bits,
                                   LoadedExtent extent = {});
@@ -36,10 +39,12 @@ class LoadedModel {
   [[nodiscard]] const ContainerIndex& index() const { return file_.index(); }
   [[nodiscard]] ContainerFile& file() { return file_; }
   [[nodiscard]] const ResidentModel& resident() const { return resident_; }
-  /// The extent that was loaded: the numbers, never 0, of layers and of slices in each.
+  /// Returns the layers that were loaded at one of the bitwidths, ascending.
+  [[nodiscard]] std::span<const uint32_t> LayersAt(uint32_t bits) const { return At(bits).layers; }
+  /// The extent that was asked for: the numbers, never 0, of layers and of slices in each.
   [[nodiscard]] uint32_t layers() const { return extent_.layers; }
   [[nodiscard]] uint32_t width() const { return extent_.width; }
-  /// Returns a shard of that extent at one of the bitwidths that were loaded.
+  /// Returns a shard of one of those layers at one of the bitwidths that were loaded.
   [[nodiscard]] const ShardView& View(uint32_t layer, uint32_t slice, uint32_t bits) const;
 
   /// Writes the input of layer 0 to `hidden` [tokens, d]: the embeddings of the sequences of
@@ -52,15 +57,17 @@ class LoadedModel {
  private:
   explicit LoadedModel(ContainerFile file) : file_(std::move(file)) {}
   [[nodiscard]] Status LoadBits(uint32_t bits);
+  struct AtBits {
+    uint32_t bits;
+    std::vector<uint32_t> layers;  // ascending
+    AlignedBuffer arena;
+    std::vector<ShardView> views;  // [layers * width]
+  };
+  [[nodiscard]] const AtBits& At(uint32_t bits) const;
 
   ContainerFile file_;
   LoadedExtent extent_;
   ResidentModel resident_;
-  struct AtBits {
-    uint32_t bits;
-    AlignedBuffer arena;
-    std::vector<ShardView> views;  // [layers * width] of the extent
-  };
   std::vector<AtBits> loaded_;
 };
 

@@ -22,4 +22,9 @@ struct WholePlanOptions {
 /// some plans read.
 Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& options);
 
+/// Returns the same plan of a container that holds only what some plans read, as far as it goes: of
+/// the layers that it has whole at these bits the first ones, all where no depth is said, and at
+/// the most bits that it has so. For measuring: what such a plan computes means nothing.
+Result<Plan> MakeHeldPlan(const ContainerIndex& index, const WholePlanOptions& options);
+
 }  // namespace sti

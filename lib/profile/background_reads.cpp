@@ -117,9 +117,10 @@ Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint
 
 Result<std::vector<LayerReads>> ReadsOfLayersAtBits(const ContainerIndex& index, uint32_t bits,
                                                     uint32_t read_bytes) {
-  std::vector<LayerReads> layers(index.info.shape.layers);
-  for (uint32_t layer = 0; layer < layers.size(); ++layer) {
-    STI_ASSIGN_OR_RETURN(layers[layer], ReadsAtBits(index, layer, bits, read_bytes));
+  std::vector<LayerReads> layers;
+  for (const uint32_t layer : index.WholeLayersAt(bits)) {
+    STI_ASSIGN_OR_RETURN(LayerReads reads, ReadsAtBits(index, layer, bits, read_bytes));
+    layers.push_back(std::move(reads));
   }
   return layers;
 }

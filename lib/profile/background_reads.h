@@ -33,7 +33,7 @@ struct LayerReads {
 Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint32_t bits,
                                uint32_t read_bytes);
 
-/// Returns the same of every layer, [layers].
+/// Returns the same of every layer that the container has whole at `bits`, [layers].
 Result<std::vector<LayerReads>> ReadsOfLayersAtBits(const ContainerIndex& index, uint32_t bits,
                                                     uint32_t read_bytes);
 

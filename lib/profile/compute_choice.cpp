@@ -32,16 +32,17 @@ std::vector<double> LeastTimes(std::span<const std::function<double()>> works, u
 Result<std::vector<ComputeTime>> TimeComputeTypes(ContainerFile file,
                                                   std::span<const ComputeType> types,
                                                   uint32_t length, uint32_t threads) {
-  const uint32_t bits[1] = {DecodeBits(file.index().bits)};
+  STI_RETURN_IF_ERROR(file.RequireWholeLayers());
+  const uint32_t bits[1] = {DecodeBits(file.index().BitsOfWholeLayers())};
   const ModelInfo info = file.index().info;
-  const uint32_t layers = std::min(kLayers, info.shape.layers);
   STI_ASSIGN_OR_RETURN(const LoadedModel model,
-                       LoadedModel::Load(std::move(file), bits, {layers, info.shape.width}));
+                       LoadedModel::Load(std::move(file), bits, {kLayers, 0, true}));
+  const std::span<const uint32_t> layers = model.LayersAt(bits[0]);
   std::vector<uint32_t> slices(model.width());
   std::iota(slices.begin(), slices.end(), 0U);
-  std::vector<std::vector<ShardView>> views(layers);
-  for (uint32_t layer = 0; layer < layers; ++layer) {
-    for (const uint32_t slice : slices) views[layer].push_back(model.View(layer, slice, bits[0]));
+  std::vector<std::vector<ShardView>> views(layers.size());
+  for (size_t i = 0; i < layers.size(); ++i) {
+    for (const uint32_t slice : slices) views[i].push_back(model.View(layers[i], slice, bits[0]));
   }
   // Zeros take as long as any values, and stay finite however often a layer is run.
   AlignedVector<float> hidden(size_t{length} * info.shape.hidden);
@@ -53,12 +54,12 @@ Result<std::vector<ComputeTime>> TimeComputeTypes(ContainerFile file,
     transformers.push_back(std::move(made));
     Transformer* transformer = transformers.back().get();
     transformer->Reserve(length, model.width());
-    works.emplace_back([&, transformer, layer = 0U]() mutable {
-      layer = (layer + 1) % layers;
+    works.emplace_back([&, transformer, at = size_t{0}]() mutable {
+      at = (at + 1) % layers.size();
       std::fill(hidden.begin(), hidden.end(), 0.0F);
       const uint32_t offsets[2] = {0, length};
       return TimeUs([&] {
-        transformer->RunLayer({{offsets}, {views[layer], slices, model.resident().layers[layer]}},
+        transformer->RunLayer({{offsets}, {views[at], slices, model.resident().layers[layers[at]]}},
                               hidden.data());
       });
     });

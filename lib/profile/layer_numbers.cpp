@@ -33,14 +33,15 @@ void TakeLayersOff(const std::vector<ComputeSample>& compute, std::vector<FixedS
 // The shards that a layer is timed with: one layer's, and then the next one's.
 struct LayerWork {
   LayerWork(const LoadedModel& model, uint32_t width, uint32_t bits)
-      : slices(width), views(model.layers()) {
+      : slices(width), layers(model.LayersAt(bits)), views(layers.size()) {
     std::iota(slices.begin(), slices.end(), 0U);
-    for (uint32_t layer = 0; layer < views.size(); ++layer) {
-      views[layer].reserve(width);
-      for (const uint32_t slice : slices) views[layer].push_back(model.View(layer, slice, bits));
+    for (size_t i = 0; i < layers.size(); ++i) {
+      views[i].reserve(width);
+      for (const uint32_t slice : slices) views[i].push_back(model.View(layers[i], slice, bits));
     }
   }
   std::vector<uint32_t> slices;
+  std::span<const uint32_t> layers;           // that the container has whole
   std::vector<std::vector<ShardView>> views;  // [layers]
   uint32_t next = 0;
 };
@@ -58,10 +59,10 @@ TimedQuantity TimesLayer(ProfileBench& bench, const std::shared_ptr<LayerWork>& 
   layer.once = [&bench, share, rows, work, offsets = std::move(offsets)]() -> Result<double> {
     bench.lane->Load(share);
     const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
+    const LayerParameters& parameters = bench.model.resident().layers[work->layers[at]];
     return TimeUs([&] {
-      bench.transformer->RunLayer(
-          {{offsets}, {work->views[at], work->slices, bench.model.resident().layers[at]}, rows},
-          bench.hidden.data());
+      bench.transformer->RunLayer({{offsets}, {work->views[at], work->slices, parameters}, rows},
+                                  bench.hidden.data());
     });
   };
   return layer;
@@ -112,9 +113,10 @@ std::vector<ProfileNumber> DecodeNumbers(ProfileBench& bench, const LoadedModel&
   const PassSize pass{1, std::min(kTokensOfRun, bench.longest)};
   const uint32_t width = at_bits.width();
   std::vector<ProfileNumber> numbers;
-  if (at_bits.index().bits.size() == 1) return numbers;
-  numbers.reserve(at_bits.index().bits.size());
-  for (const uint32_t bits : at_bits.index().bits) {
+  const std::vector<uint32_t> held = at_bits.index().BitsOfWholeLayers();
+  if (held.size() == 1) return numbers;
+  numbers.reserve(held.size());
+  for (const uint32_t bits : held) {
     const auto work = std::make_shared<LayerWork>(at_bits, width, bits);
     ProfileNumber number;
     number.number = TimesLayer(bench, work, pass, OutputRows::kAll, 0);

@@ -21,7 +21,8 @@ namespace sti {
 namespace {
 
 // Shards that the time of decoding is measured with, at every bitwidth: few, as they lie in memory.
-constexpr LoadedExtent kDecoded = {2, 4};
+constexpr LoadedExtent kDecoded = {2, 4, true};
+constexpr LoadedExtent kHeld = {0, 0, true};
 constexpr double kBudgetEachUs = 0.35e6;  // default
 constexpr size_t kBudgetLengths = 3;      // further lengths share the time of so many
 constexpr double kLastShare = 0.3;        // a last layer takes of a layer, about
@@ -36,10 +37,10 @@ Result<ContainerFile> Reopen(const ContainerFile& file, ReadPath way, const Read
   return ContainerFile::Open(std::move(reader));
 }
 
-/// Loads a few shards of the file at each bitwidth that it offers.
+/// Loads a few shards of the file at each bitwidth that it offers of whole layers.
 Result<LoadedModel> LoadAtAllBits(const ContainerFile& file, ReadPath way, const ReadShape& shape) {
   STI_ASSIGN_OR_RETURN(ContainerFile again, Reopen(file, way, shape));
-  const std::vector<uint32_t> bits = again.index().bits;
+  const std::vector<uint32_t> bits = again.index().BitsOfWholeLayers();
   return LoadedModel::Load(std::move(again), bits, kDecoded);
 }
 
@@ -231,6 +232,7 @@ std::vector<uint32_t> TrainedWidths(const ModelInfo& info) {
 
 Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
                                      const ProfileOptions& options) {
+  STI_RETURN_IF_ERROR(file.RequireWholeLayers());
   const ReadPath way = file.reader().path();
   const bool is_rough = options.budget_us > 0 && options.budget_us < kRoughUs;
   STI_ASSIGN_OR_RETURN(
@@ -242,8 +244,8 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
     for (const ReadRate& rate : rates) options.log({LogLevel::kInfo, RateText(rate)});
   }
   STI_ASSIGN_OR_RETURN(file, Reopen(file, way, shape));
-  const uint32_t bits[1] = {DecodeBits(file.index().bits)};
-  STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
+  const uint32_t bits[1] = {DecodeBits(file.index().BitsOfWholeLayers())};
+  STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits, kHeld));
   ProfileBench bench(std::move(model), tokenizer, options.threads);
   const ContainerIndex& index = bench.model.index();
   STI_ASSIGN_OR_RETURN(bench.transformer, Transformer::Create(index.info, bench.pool,

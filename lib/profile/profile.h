@@ -54,6 +54,9 @@ std::vector<uint32_t> TrainedWidths(const ModelInfo& info);
 /// Measures with the reader and the kernels that a run would use, after finding how the device
 /// likes to be read. Fills shape, io, compute, decode, fixed, batches, both series, threads,
 /// kernel, read_path, read_bytes, read_depth and noise; the caller adds the rest.
+/// A container that holds only what some plans read is measured by the layers that it has whole, at
+/// the bits that it has them at. Errors are those of reads, kUsage when cancelled, and of
+/// ContainerFile::RequireWholeLayers.
 Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
                                      const ProfileOptions& options);
 

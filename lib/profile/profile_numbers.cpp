@@ -82,15 +82,18 @@ ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
   return io;
 }
 
-// The plane that is in all shards, of the most bits; 0 where there is none.
-uint32_t PlaneOffered(const ContainerIndex& index) {
-  for (uint32_t bits = kMostBits; bits > kLeastBits; --bits) {
-    const bool everywhere =
-        index.Offers(bits) &&
-        std::all_of(index.shards.begin(), index.shards.end(), [&](const ShardLocation& shard) {
-          return shard.parts[PartAt(bits)].length > 0;
-        });
-    if (everywhere) return bits;
+// The plane that is in all shards of whole layers, of the most bits; 0 where there is none.
+uint32_t PlaneOffered(const ContainerIndex& index, const std::vector<uint32_t>& offered) {
+  for (auto bits = offered.rbegin(); bits != offered.rend(); ++bits) {
+    if (*bits > kMostBits || *bits <= kLeastBits) continue;
+    const auto has_it = [&](uint32_t layer) {
+      const size_t width = index.info.shape.width;
+      const auto shards = std::span(index.shards).subspan(layer * width, width);
+      return std::ranges::all_of(shards, [&](const ShardLocation& shard) {
+        return shard.parts[PartAt(*bits)].length > 0;
+      });
+    };
+    if (std::ranges::all_of(index.WholeLayersAt(*bits), has_it)) return *bits;
   }
   return 0;
 }
@@ -100,15 +103,15 @@ Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
   const ContainerIndex& index = bench.model.index();
   const ModelShape& shape = index.info.shape;
   std::map<uint64_t, LayerLoads> by_size;
-  for (const uint32_t bits : index.bits) {
+  const std::vector<uint32_t> offered = index.BitsOfWholeLayers();
+  for (const uint32_t bits : offered) {
     LayerLoads loads{"shards of " + std::to_string(bits) + " bits", bits, {}};
     STI_ASSIGN_OR_RETURN(loads.layers, ReadsOfLayersAtBits(index, bits, bench.read_bytes));
     by_size.emplace(ShardBytes(loads, shape.width), std::move(loads));
   }
-  if (const uint32_t plane = PlaneOffered(index); plane != 0) {
+  if (const uint32_t plane = PlaneOffered(index, offered); plane != 0) {
     LayerLoads loads{"one plane of each shard", std::nullopt, {}};
-    loads.layers.reserve(shape.layers);
-    for (uint32_t layer = 0; layer < shape.layers; ++layer)
+    for (const uint32_t layer : index.WholeLayersAt(plane))
       loads.layers.push_back(ReadsOfPlane(index, layer, plane));
     by_size.emplace(ShardBytes(loads, shape.width), std::move(loads));
   }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "pipeline/whole_plan.h"
 #include "types/limits.h"
@@ -37,28 +40,31 @@ Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
   STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(source, options.way, options.shape.depth));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(std::move(reader)));
   const ContainerIndex& index = file.index();
+  STI_RETURN_IF_ERROR(file.RequireWholeLayers());
+  const std::vector<uint32_t> offered = index.BitsOfWholeLayers();
   WholePlanOptions all;
   all.length = options.length;
   all.width = options.width;
-  STI_ASSIGN_OR_RETURN(Plan whole, MakeWholePlan(index, all));
+  STI_ASSIGN_OR_RETURN(Plan whole, MakeHeldPlan(index, all));
   whole.read_bytes = options.shape.bytes;
   whole.read_depth = options.shape.depth;
   whole.microbatch = options.batch;
 
   // One plan has them all, as variants that its runs are told to take. Their clocks tell them
   // apart. The plan itself is one slice, beside which rows are read.
-  const std::span<const uint32_t> layers = whole.layers;
   const uint32_t depth = std::min(kLayersOfRun, index.info.shape.layers);
-  const auto most = static_cast<uint32_t>(kMaxVariants / index.bits.size());
-  const uint32_t groups = std::clamp(index.info.shape.layers / depth, 1U, most);
+  const size_t most = kMaxVariants / offered.size();
   std::unique_ptr<Rehearsal> rehearsal(new Rehearsal);
   rehearsal->shards_of_run_ = depth * whole.width;
-  Plan plan{PlanOfLayers(whole, layers.first(1), 1, index.bits.front())};
-  for (const uint32_t bits : index.bits) {
+  const std::vector<uint32_t> first{index.WholeLayersAt(offered.front()).front()};
+  Plan plan{PlanOfLayers(whole, first, 1, offered.front())};
+  for (const uint32_t bits : offered) {
     rehearsal->routes_.push_back({bits, {}, 0});
-    for (uint32_t group = 0; group < groups; ++group) {
+    const std::vector<uint32_t> layers = index.WholeLayersAt(bits);
+    const size_t groups = std::clamp<size_t>(layers.size() / depth, 1, most);
+    for (size_t group = 0; group < groups; ++group) {
       plan.variants.push_back(
-          PlanOfLayers(whole, layers.subspan(size_t{group} * depth, depth), whole.width, bits));
+          PlanOfLayers(whole, std::span(layers).subspan(group * depth, depth), whole.width, bits));
       plan.variants.back().freq = plan.variants.size();
       const auto route = static_cast<uint32_t>(plan.variants.size());
       rehearsal->routes_.back().routes.push_back({route});

@@ -37,8 +37,8 @@ struct RehearsalOptions {
 /// computation, that is the end of the layer before. The run has at least one layer.
 double EndOfRunUs(const RunReport& run);
 
-/// Runs of a few layers at each bitwidth that a container offers. Layers take turns, so that no
-/// device cache holds what comes next. One thread at a time.
+/// Runs of a few layers at each bitwidth that a container offers of whole layers. Layers take
+/// turns, so that no device cache holds what comes next. One thread at a time.
 class Rehearsal {
  public:
   static Result<std::unique_ptr<Rehearsal>> Open(const BlockSourcePtr& source,

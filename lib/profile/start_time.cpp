@@ -20,11 +20,12 @@ constexpr uint32_t kNarrowTokens = 16;
 Status OpenOnce(const BlockSourcePtr& model, ReadPath way, uint32_t threads) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(model, way));
   STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
+  STI_RETURN_IF_ERROR(file.RequireWholeLayers());
   WholePlanOptions narrow;
   narrow.width = 1;
-  narrow.bits = file.index().bits.front();
+  narrow.bits = file.index().BitsOfWholeLayers().front();
   narrow.length = std::min(kNarrowTokens, file.index().info.max_length());
-  STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), narrow));
+  STI_ASSIGN_OR_RETURN(Plan plan, MakeHeldPlan(file.index(), narrow));
   PipelineOptions options;
   options.threads = threads;
   options.lazy = true;

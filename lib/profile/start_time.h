@@ -17,7 +17,8 @@ double ProcessCpuUs();
 /// Returns the time from an open file to a runner that is ready for its first text, in
 /// microseconds: index, vocabulary and its tables, parameters of the embedding, threads, working
 /// memory; what each layer needs it reads with the layer. It is the median of some runs, reads
-/// included. Room for shards is left out: a plan decides it.
+/// included. Room for shards is left out: a plan decides it. Errors are those of opening, and of
+/// ContainerFile::RequireWholeLayers.
 Result<double> MeasureOpenUs(const BlockSourcePtr& model, ReadPath way, uint32_t threads);
 
 }  // namespace sti

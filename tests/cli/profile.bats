@@ -117,6 +117,45 @@ load helpers
   [ ! -e a.profile ]
 }
 
+# BITS SUBMODEL: what a device has room for, as BITS.sti.
+hold() {
+  sti-plan -q model.sti --profile device.json --strategy stdpl --bits "$1" --submodel "$2" -o "$1.plan"
+  sti-shard -q model --for "$1.plan" -o "$1.sti"
+}
+
+@test "a device without room for the model profiles two of its layers" {
+  hold 6 2x12
+  works sti-profile -q 6.sti -o a.json --budget 20ms --lengths 16 --batches 1,4 --compute auto
+  profile=$(cat a.json)
+  same "$(jq -r .shape a.json)" "$(sti-inspect --json model.sti | jq -r .shape_digest)"
+  holds "$profile" '(.compute | length) == 3 and (.batches[0].compute | length) == 3'
+  holds "$profile" '.process_bytes > 0 and .start_us > 0 and (.io | length) > 0'
+  works sti-plan -q model.sti --profile a.json --target 10s --submodel 6x12 -o a.plan
+  same "$(sti-inspect --json a.plan | jq '.layers | length')" 6
+  hold 3 3x12
+  sti-shard -q model --for 6.plan,3.plan -o both.sti
+  works sti-profile -q both.sti -o b.json --budget 20ms --lengths 16 --widths 12
+  same "$(jq -c '[.decode[].bits]' b.json)" "[3]"
+}
+
+@test "a container of one layer, of narrow ones or of one stage is refused, and says what to give" {
+  local advice="give the whole model, or what sti-shard --for makes for a plan of two layers or more, as wide as the model and at the same bits"
+  for submodel in 1x12 3x4; do
+    hold 6 $submodel
+    refused 4 "sti-profile: 6.sti: holds no two layers with all their slices at the same bits; $advice" \
+      sti-profile 6.sti -o a.profile
+  done
+  jq '{devices: [{name: "b1", kind: "board", profile: .}, {name: "b2", kind: "board"}],
+    links: [{from: "board", to: "board", bits_per_s: 1e9, delay_us: 200}]}' device.json >cluster.json
+  sti-plan -q model.sti --cluster cluster.json -o c.plan
+  for device in b1 b2; do
+    sti-shard -q model --for c.plan --stage $device -o $device.sti
+    refused 4 "sti-profile: $device.sti: has one stage of a model alone, and lacks its text or its head; $advice" \
+      sti-profile $device.sti -o a.profile
+  done
+  [ ! -e a.profile ]
+}
+
 @test "a model that is not there: exit 3, nothing written" {
   refused 3 "sti-profile: none.sti: no such file" sti-profile none.sti -o a.profile
   [ ! -e a.profile ]

@@ -3,14 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/remedy.h"
 #include "base/utf8.h"
 #include "format/profile_file.h"
+#include "profile/start_time.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 #include "support/test_tokenizer.h"
+#include "types/plan.h"
 
 namespace sti {
 namespace {
@@ -26,6 +31,27 @@ class ProfileTest : public ::testing::Test {
     return MeasureProfile(std::move(file), tokenizer_, options);
   }
 
+  /// Writes a model of four layers, and of it only some layers at 4 bits, as wide as told, and the
+  /// first two of them at 6 bits too.
+  void WriteHeld(const std::vector<uint32_t>& layers, uint32_t width) {
+    TinyModelOptions model;
+    model.layers = 4;
+    const auto whole = WriteTinyContainer(path_, model);
+    ASSERT_TRUE(Succeeded(whole));
+    shape_ = ShapeDigest(whole->index.info);
+    Plan plan;
+    plan.model = whole->index.model;
+    plan.length = 8;
+    ShardOptions options;
+    RunUniformly(layers, width, 4, &plan);
+    options.plans.push_back(plan);
+    RunUniformly(std::span(layers).first(std::min<size_t>(2, layers.size())), width, 6, &plan);
+    options.plans.push_back(plan);
+    options.plan_names = {"a", "b"};
+    ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model, options)));
+  }
+
+  Digest shape_;
   TempFolder folder_;
   std::string path_ = folder_.File("a.sti");
   Tokenizer tokenizer_ = TinyTokenizer();
@@ -121,6 +147,43 @@ TEST_F(ProfileTest, MeasuresPassesOfSeveralInputsAtEveryLengthAndWidth) {
       EXPECT_GT(samples.fixed[k].embed_io_us, 0);
       EXPECT_GE(samples.fixed[k].head_p99_us, samples.fixed[k].head_us);
     }
+  }
+}
+
+TEST_F(ProfileTest, MeasuresTheLayersThatAContainerHasWhole) {
+  WriteHeld({1, 2, 3}, 2);
+  auto file = ContainerFile::Open(path_);
+  ASSERT_TRUE(Succeeded(file));
+  EXPECT_EQ(file->index().WholeLayersAt(4), (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(file->index().WholeLayersAt(6), (std::vector<uint32_t>{1, 2}));
+  EXPECT_TRUE(file->index().WholeLayersAt(5).empty()) << "what is not offered is not there";
+  EXPECT_EQ(file->index().BitsOfWholeLayers(), (std::vector<uint32_t>{4, 6}));
+  ProfileOptions options;
+  options.lengths = {4};
+  options.widths = {1, 2};
+  options.batches = {1, 3};
+  options.budget_us = 1;
+  const auto profile = Measure(options);
+  ASSERT_TRUE(Succeeded(profile));
+  EXPECT_EQ(profile->shape, shape_) << "the whole model's";
+  EXPECT_EQ(profile->compute.size(), 2U);
+  ASSERT_EQ(profile->batches.size(), 1U);
+  ASSERT_EQ(profile->decode.size(), 1U);
+  EXPECT_EQ(profile->decode[0].bits, 4U);
+  EXPECT_TRUE(Succeeded(ParseProfile(AsBytes(ProfileToJson(*profile)), "-")));
+  EXPECT_TRUE(Succeeded(MeasureOpenUs(FileSource(path_), ReadPath::kAuto, 1)));
+}
+
+TEST_F(ProfileTest, WithoutTwoWholeLayersThereIsNothingToMeasure) {
+  ProfileOptions options;
+  options.lengths = {4};
+  options.widths = {1};
+  for (const auto& [layers, width] : {std::pair(std::vector<uint32_t>{1}, 2U),
+                                      std::pair(std::vector<uint32_t>{0, 1, 2, 3}, 1U)}) {
+    WriteHeld(layers, width);
+    const auto profile = Measure(options);
+    EXPECT_TRUE(FailedWith(profile, ErrorKind::kInfeasible, "holds no two layers with all their"));
+    EXPECT_FALSE(MeasureOpenUs(FileSource(path_), ReadPath::kAuto, 1).ok());
   }
 }
 
