@@ -31,7 +31,7 @@ $tool --help shows all options."
   grep -q -- '--codebook {gobo,tree} tree: .* \[tree\]' text
   grep -q -- '--threads N layers at once (1 to 256)' text
   grep -q -- '--bits LIST .* (not with --for)' text
-  sti-plan --help | grep -q '^Usage: sti-plan MODEL --profile FILE \[OPTIONS\]$'
+  sti-plan --help | grep -q '^Usage: sti-plan MODEL \[OPTIONS\]$'
 }
 
 @test "--help of every tool names it, shows an example and fits 80 columns" {

@@ -97,7 +97,8 @@ load helpers
     sti-plan model.sti --profile device.json --submodel 5by3
   refused 2 "sti-plan: *--strategy: luck not in *" \
     sti-plan model.sti --profile device.json --target 12ms --strategy luck
-  refused 2 "sti-plan: --profile is required; see sti-plan --help" sti-plan model.sti --target 12ms
+  refused 2 "sti-plan: --profile FILE is required, or --cluster FILE; see sti-plan --help" \
+    sti-plan model.sti --target 12ms
   refused 2 "sti-plan: --check takes no --output: it judges a plan as it is; drop one" \
     sti-plan model.sti --profile device.json --check model.plan -o x.plan
   refused 2 "sti-plan: the target is not a positive time; use --target 200ms" \
