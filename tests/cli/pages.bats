@@ -47,6 +47,10 @@ declare -gA elsewhere=(
   ['sti-shard elastic-tagger -o tagger.sti && sti-run tagger.sti --eval dev.conll']="as elastic-heads.bats does"
   ['./make-elastic all-MiniLM-L6-v2 --train texts.txt --least-depth 3 --least-width 6 -o elastic']="as elastic-heads.bats does"
   ['sti-shard elastic -o sentences.sti']="elastic-heads.bats shards its models"
+  ['./measure model.sti']="as cluster-example.bats does"
+  ['./deploy --importance model.importance model/ model.sti']="as cluster-example.bats does"
+  ['./run < lines > answers']="as cluster-example.bats does"
+  ['./stop']="as cluster-example.bats does"
   ['./warm-server intents.socket ask "wake me up at seven" ".trim 0" "tell me a joke" ".quit"']="as warm-server.bats does"
 )
 
