@@ -195,12 +195,14 @@ EndFrame EndOf(const StagePlace& place, const Status& ran) {
 }
 
 Status CheckStreams(const StagePlace& place) {
-  if (!place.is_first() && isatty(STDIN_FILENO) != 0)
+  if (!place.is_first() && isatty(STDIN_FILENO) != 0) {
     return UsageError("stdin of stage " + place.own().device + " is stage " +
                       place.NameAt(place.number - 1) + "'s stdout, not a terminal; join them");
-  if (!place.is_last() && isatty(STDOUT_FILENO) != 0)
+  }
+  if (!place.is_last() && isatty(STDOUT_FILENO) != 0) {
     return UsageError("stdout of stage " + place.own().device + " is for stage " +
                       place.NameAt(place.number + 1) + ", not a terminal; join them by a pipe");
+  }
   return {};
 }
 

@@ -56,7 +56,7 @@ Status StageWorker::RunAlone(StagePass* pass) {
   std::vector<float> values;
   std::vector<std::optional<Error>> errors(pass->frame.lines.size());
   for (size_t i = 0; i < errors.size(); ++i) {
-    const Status ran = Run(*pass, i, i + 1, &values);
+    Status ran = Run(*pass, i, i + 1, &values);
     if (ran.ok()) continue;
     if (OwnErrorOf(ran) == nullptr) return ran;
     errors[i] = ran.error();
@@ -96,7 +96,7 @@ void StageWorker::KeepFinite(PassFrame* frame) {
 Status StageWorker::Compute(StagePass* pass) {
   report_ = {};
   std::vector<float> values;
-  const Status ran = Run(*pass, 0, pass->frame.lines.size(), &values);
+  Status ran = Run(*pass, 0, pass->frame.lines.size(), &values);
   if (ran.ok()) {
     pass->frame.rows = std::move(values);
   } else if (OwnErrorOf(ran) != nullptr) {

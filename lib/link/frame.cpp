@@ -365,9 +365,10 @@ uint64_t MostBodyBytes(FrameKind kind, const FrameTerms& terms) {
 Result<std::vector<uint8_t>> EncodeFrame(const Frame& frame, const FrameTerms& terms) {
   const auto kind = static_cast<FrameKind>(frame.index() + 1);
   const char* problem = std::visit([&](const auto& it) { return ProblemOf(it, terms); }, frame);
-  if (problem != nullptr)
+  if (problem != nullptr) {
     return DataError(std::string(kind == FrameKind::kPass ? "a pass" : "an end") +
                      " cannot be sent: " + problem);
+  }
   if (BytesOf(frame) > kMostFrameBytes + kBytesOfEnd + 2 * kMostWordsBytes) {
     return InfeasibleError("a pass takes more than the 1 GiB of a frame");
   }

@@ -88,10 +88,11 @@ Status CheckCluster(const ClusterInput& cluster, const StageRequest& request) {
     return DataError("no device is linked to another").Fix(Remedy::kCorrectFile);
   }
   const ShardCatalog& catalog = cluster.kinds.front().input.catalog;
-  if (PartitionStates(catalog.layers, devices) > kMostPartitionStates)
+  if (PartitionStates(catalog.layers, devices) > kMostPartitionStates) {
     return UsageError(
         "the cluster has too many kinds of devices; let devices that are alike be of "
         "one kind");
+  }
   if (request.bits && std::ranges::find(catalog.bits, *request.bits) == catalog.bits.end())
     return UsageError("the model has no shards of " + std::to_string(*request.bits) + " bits");
   return {};
@@ -165,9 +166,10 @@ Result<ClusterPlanner> PlannerFor(const ClusterInput& cluster, bool interpolate,
       return ForeignError("the cluster has no device " + device).In(Source::kPlan);
     if (i == 0) continue;
     const std::string& before = plan.staged->stages[i - 1].device;
-    if (cluster.Link(planner.KindOf(before), planner.KindOf(device)).bits_per_s <= 0)
+    if (cluster.Link(planner.KindOf(before), planner.KindOf(device)).bits_per_s <= 0) {
       return ForeignError("the cluster has no link from " + before + " to " + device)
           .In(Source::kPlan);
+    }
   }
   return planner;
 }
