@@ -188,7 +188,7 @@ Result<int> Run(const Tool& tool, PlanOptions& options) {
   STI_RETURN_IF_ERROR(CheckPlanOptions(options, tool));
   STI_RETURN_IF_ERROR(CheckOutputs(options));
   if (!options.cluster.empty()) {
-    const Result<int> split = PlanCluster(tool, options);
+    Result<int> split = PlanCluster(tool, options);
     if (split.ok()) return split;
     return Named(split.error(),
                  {options.model, options.cluster, options.importance, options.check});

@@ -113,10 +113,10 @@ ClusterInput ClusterInputs::View() const {
   for (size_t i = 0; i < count; ++i) {
     const ClusterKind& kind = grouped_.kinds[i];
     const ClusterDevice& first = cluster_.devices[kind.devices.front()];
-    DeviceKind& device =
-        view.kinds.emplace_back(kinds_[i].View(), first.memory_bytes, first.preload_bytes);
+    DeviceKind device{kinds_[i].View(), first.memory_bytes, first.preload_bytes};
     for (const uint32_t index : kind.devices)
       device.devices.push_back(cluster_.devices[index].name);
+    view.kinds.push_back(std::move(device));
   }
   return view;
 }

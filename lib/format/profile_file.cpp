@@ -205,6 +205,7 @@ namespace {
 std::vector<flatbuffers::Offset<fb::ComputeSample>> WriteCompute(
     const std::vector<ComputeSample>& samples, flatbuffers::FlatBufferBuilder* builder) {
   std::vector<flatbuffers::Offset<fb::ComputeSample>> compute;
+  compute.reserve(samples.size());
   for (const ComputeSample& s : samples) {
     compute.push_back(fb::CreateComputeSample(*builder, s.length, s.width, s.layer_us, s.p99_us,
                                               s.freq, s.last_us, s.last_p99_us));
@@ -215,6 +216,7 @@ std::vector<flatbuffers::Offset<fb::ComputeSample>> WriteCompute(
 std::vector<flatbuffers::Offset<fb::FixedSample>> WriteFixed(
     const std::vector<FixedSample>& samples, flatbuffers::FlatBufferBuilder* builder) {
   std::vector<flatbuffers::Offset<fb::FixedSample>> fixed;
+  fixed.reserve(samples.size());
   for (const FixedSample& s : samples) {
     fixed.push_back(fb::CreateFixedSample(*builder, s.length, s.embed_us, s.embed_io_us, s.head_us,
                                           P99Or0(s.embed_us, s.embed_p99_us),

@@ -135,9 +135,10 @@ Status PipelineCore::CheckExtent(std::span<const uint32_t> offsets, size_t token
   if (most == 1) return {};
   const Batch batch{offsets};
   const size_t sequences = offsets.empty() ? 1 : batch.sequences();
-  if (sequences > most)
+  if (sequences > most) {
     return UsageError("a pass of " + std::to_string(sequences) + " sequences; the plan takes " +
                       std::to_string(most));
+  }
   const size_t longest = offsets.empty() ? tokens : batch.longest();
   return longest > max_length() ? Status(TooLong(longest, max_length())) : Status();
 }
