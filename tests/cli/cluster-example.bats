@@ -120,12 +120,18 @@ pids_of_stages() {
 }
 
 @test "boards are measured, get their stages, and give one process's labels" {
+  # What a wire carries is an upper bound of what a link does, on a busy machine too.
+  local board
+  for board in "${boards[@]}"; do
+    tc -n "$space-$board" qdisc add dev eth0 root tbf rate 30mbit burst 16kb latency 50ms 2>tc.err ||
+      skip "no slow links here: $(head -n 1 tc.err)"
+  done
   here measure --hosts hosts --work work --batches 1 --budget 200ms --bytes 200000 --tolerance 1000 \
     --memory 100000000 model.sti
   same "$(jq -c '[.devices[] | [.name, .kind, (.profile != null), .memory_bytes]]' work/cluster.json)" \
     '[["pi-1","pi",true,100000000],["pi-2","pi",false,null],["pi-3","pi",false,null],["pi-4","pi",false,null]]'
-  same "$(jq -c '[.links[] | [.from, .to, .bits_per_s > 1e5, .delay_us < 1e6]]' work/cluster.json)" \
-    '[["pi","pi",true,true]]'
+  same "$(jq -c '[.links[] | [.from, .to, .bits_per_s > 1e5, .bits_per_s < 31e6, .delay_us < 1e6]]' work/cluster.json)" \
+    '[["pi","pi",true,true,true]]'
   same "$(find home-* -type f)" ""
   deploy_here
   [ -x "$cluster/run" ] && [ -s home-pi-1/sti-cluster/stage ]
