@@ -135,6 +135,13 @@ std::string StageText(const StageExtent& stage) {
                             : "tokenizer and head");
 }
 
+/// Returns what images a model takes: "224 x 224 pixels of 3 values, in 196 patches".
+std::string ImageText(const ImageShape& image) {
+  const std::string side = std::to_string(image.size);
+  return side + " x " + side + " pixels of " + Counted(image.channels, "value") + ", in " +
+         std::to_string(image.patches()) + " patches";
+}
+
 /// Returns how many labels a model gives and to what: ", 7 labels (any number)"; empty for none.
 std::string LabelsText(const ModelInfo& info) {
   if (info.embeds()) return "";
@@ -158,8 +165,16 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   if (s.embedding) json["shape"]["embedding"] = *s.embedding;
   json["architecture"] = ArchitectureName(info);
   json["problem"] = info.problem == Problem::kSingleLabel ? "single label" : "multi label";
-  json["tokenizer"] =
-      info.tokenizer.kind == TokenizerKind::kWordPiece ? "WordPiece" : "byte-level BPE";
+  if (s.image) {
+    json["image"] = {{"size", s.image->size},
+                     {"patch", s.image->patch},
+                     {"channels", s.image->channels},
+                     {"mean", info.pixels.mean},
+                     {"deviation", info.pixels.deviation}};
+  } else {
+    json["tokenizer"] =
+        info.tokenizer.kind == TokenizerKind::kWordPiece ? "WordPiece" : "byte-level BPE";
+  }
   json["max_length"] = info.max_length();
   json["type"] = TypeName(info.data_type);
   json["elastic"] = info.elastic;
@@ -203,9 +218,10 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
       Line("shape", Counted(s.layers, "layer") + " x " + Counted(s.width, "slice") + ", hidden " +
                         std::to_string(s.hidden) + rows + ", FFN " + std::to_string(s.ffn) + ", " +
                         TypeName(info.data_type) + ", " + ArchitectureName(info));
-  text += Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
-                           std::to_string(info.max_length()) + LabelsText(info) + ", Unicode " +
-                           index.unicode);
+  text += s.image ? Line("images", ImageText(*s.image) + LabelsText(info))
+                  : Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
+                                     std::to_string(info.max_length()) + LabelsText(info) +
+                                     ", Unicode " + index.unicode);
   if (info.embeds()) text += Line("embeds", EmbeddingText(info));
   text += Line("elastic", ElasticText(info));
   text += Line("bits", BitsText(index.bits) + ", codebook " + CodebookName(index.codebook) +

@@ -1,7 +1,6 @@
 #include "api/verify_model.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "text/model_tokenizer.h"
 
@@ -9,8 +8,7 @@ namespace sti {
 
 Result<VerifyReport> VerifyModel(ContainerFile& file, const ProgressSink& progress) {
   STI_ASSIGN_OR_RETURN(VerifyReport report, VerifyContainer(file, progress));
-  const std::optional<StageExtent>& stage = file.index().stage;
-  if (stage && !stage->ends.text) return report;
+  if (!file.index().HasText()) return report;
   const auto tokenizer = LoadTokenizer(file);
   if (tokenizer.ok()) return report;
   const Error& error = tokenizer.error();

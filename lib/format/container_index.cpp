@@ -42,6 +42,7 @@ std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
   const bool stated =
       info.pooler != PoolerActivation::kTanh || info.problem != Problem::kSingleLabel;
   if (HasHeadPart(info)) kinds.push_back(stated ? ResidentKind::kStatedHead : ResidentKind::kHead);
+  if (!info.has_text()) return kinds;
   kinds.push_back(NeedsInputRules(info) ? ResidentKind::kStatedVocabulary
                                         : ResidentKind::kVocabulary);
   if (info.tokenizer.kind == TokenizerKind::kByteBpe) kinds.push_back(ResidentKind::kMerges);
@@ -49,7 +50,7 @@ std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
 }
 
 uint16_t LeastMinorFor(const ContainerIndex& index) {
-  return index.stage ? 7 : LeastMinorFor(index.info);
+  return std::max<uint16_t>(index.stage ? 7 : 0, LeastMinorFor(index.info));
 }
 
 bool IsOfStage(ResidentKind kind, uint32_t layer, const StageExtent& stage) {
@@ -75,6 +76,8 @@ bool ContainerIndex::Serves(const StageExtent& wanted) const {
 }
 
 uint16_t LeastMinorFor(const ModelInfo& info) {
+  const ModelShape& shape = info.shape;
+  if (shape.norm_before || shape.image || (info.has_labels() && !shape.has_pooler)) return 8;
   if (info.labels_tokens()) return 6;
   if (info.embeds()) return 5;
   if (!TraitsOf(info).empty()) return 4;
@@ -137,6 +140,34 @@ std::vector<uint32_t> ContainerIndex::BitsOfWholeLayers() const {
   return whole;
 }
 
+std::string ProblemOfPlaces(const ContainerIndex& index, uint64_t index_end, uint64_t file_bytes) {
+  std::vector<PartLocation> all;
+  for (const ShardLocation& shard : index.shards) {
+    for (const PartLocation& part : shard.parts) {
+      if (part.length != 0) all.push_back(part);
+    }
+  }
+  for (const ResidentLocation& resident : index.resident) {
+    if (resident.part.length != 0) all.push_back(resident.part);
+  }
+  for (const RowTable* table : {&index.words, &index.positions}) {
+    if (table->rows == 0) continue;
+    all.push_back({table->offset, uint64_t{table->rows} * table->row_bytes, 0});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const PartLocation& a, const PartLocation& b) { return a.offset < b.offset; });
+  // A newer minor version's own fields describe what it puts elsewhere.
+  uint64_t end = index_end;
+  for (const PartLocation& part : all) {
+    if (!RangeFits(part.offset, part.length, file_bytes)) return "a part outside the file";
+    if (part.offset < end) return "two parts overlap";
+    if (part.offset - end >= kBlockBytes && !index.newer_minor) return "a hole between parts";
+    end = part.offset + part.length;
+  }
+  const bool ends_well = RoundUp(end, kBlockBytes) == file_bytes || index.newer_minor;
+  return ends_well ? "" : "bytes behind the last part";
+}
+
 Digest ShapeDigest(const ModelInfo& info) {
   Digester digester;
   digester.Add(std::string_view("sti shape 1"));
@@ -148,6 +179,13 @@ Digest ShapeDigest(const ModelInfo& info) {
   if (info.shape.embedding) {
     digester.Add(std::string_view("embedding"));
     digester.AddNumber(*info.shape.embedding);
+  }
+  if (info.shape.norm_before) digester.Add(std::string_view("norm before"));
+  if (info.shape.image) {
+    digester.Add(std::string_view("image"));
+    for (const uint64_t number : {info.shape.image->patches(), info.shape.image->patch_values()}) {
+      digester.AddNumber(number);
+    }
   }
   return digester.Finish();
 }
@@ -368,6 +406,12 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
   std::vector<fb::RowTable> tables{EncodeRows(index.words), EncodeRows(index.positions)};
   auto rows = builder.CreateVectorOfStructs(tables);
   auto traits = EncodeTraits(builder, index);
+  Offset<flatbuffers::Vector<float>> mean;
+  Offset<flatbuffers::Vector<float>> deviation;
+  if (index.info.shape.image) {
+    mean = builder.CreateVector(index.info.pixels.mean);
+    deviation = builder.CreateVector(index.info.pixels.deviation);
+  }
   fb::Digest128 model = EncodeDigest(index.model);
   fb::Shape shape = EncodeShape(index.info.shape);
   fb::ContainerIndexBuilder table(builder);
@@ -399,6 +443,14 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
     table.add_head(static_cast<uint8_t>(index.info.head.output));
     table.add_pooling(static_cast<uint8_t>(index.info.head.pooling));
     table.add_unit_length(index.info.head.unit_length);
+  }
+  if (index.info.shape.norm_before) table.add_norm_before(true);
+  if (index.info.shape.image) {
+    const ImageShape& image = *index.info.shape.image;
+    const fb::Image stored(image.size, image.patch, image.channels);
+    table.add_image(&stored);
+    table.add_pixel_mean(mean);
+    table.add_pixel_deviation(deviation);
   }
   if (index.stage) {
     const StageExtent& stage = *index.stage;

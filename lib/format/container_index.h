@@ -48,10 +48,10 @@ struct ShardLocation {
 };
 
 enum class ResidentKind : uint8_t {
-  kEmbedding = 0,         ///< token type rows and the embedding layer norm
+  kEmbedding = 0,         ///< what makes hidden rows of inputs, apart from rows read one by one
   kLayer = 1,             ///< biases and layer norms of one layer
-  kHead = 2,              ///< pooler and classifier
-  kVocabulary = 3,        ///< one token a line, in id order
+  kHead = 2,              ///< last norm, pooler and classifier
+  kVocabulary = 3,        ///< one token a line, in id order; none of a model of images
   kMerges = 4,            ///< one merge a line, in rank order; byte-level BPE only
   kStatedHead = 6,        ///< kHead whose `pooler` or `problem` is not 0; stands in its place
   kStatedVocabulary = 7,  ///< kVocabulary of a model whose inputs a reader of 1.2 gets wrong
@@ -108,9 +108,12 @@ struct ContainerIndex {
   RowTable words;
   RowTable positions;
   /// The part of the model that a container of one stage has; nothing: all. Other resident parts
-  /// have no length, and without text the row tables no place.
+  /// have no length, and without text, as in a model of images, the row tables no place.
   std::optional<StageExtent> stage;
 
+  /// Returns whether the container has what makes hidden rows of a text: words and how to read
+  /// them.
+  [[nodiscard]] bool HasText() const { return info.has_text() && (!stage || stage->ends.text); }
   /// Returns whether the container has what a stage needs beside shards.
   [[nodiscard]] bool Serves(const StageExtent& wanted) const;
   [[nodiscard]] const ShardLocation& shard(ShardId id) const {
@@ -168,6 +171,10 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index);
 Result<ContainerIndex> ParseContainerIndex(std::span<const uint8_t> bytes, uint64_t file_bytes,
                                            uint64_t index_end, const std::string& name,
                                            uint16_t minor = kContainerMinor);
+
+/// Returns what is wrong with where the parts lie in a file of `file_bytes` whose index ends at
+/// `index_end`; empty: all are in the file, none over another, and gaps are of alignment.
+std::string ProblemOfPlaces(const ContainerIndex& index, uint64_t index_end, uint64_t file_bytes);
 
 /// Returns the digest of a model's shape as a profile knows it: what IO and compute times depend
 /// on.

@@ -48,7 +48,8 @@ class IndexParser {
     STI_RETURN_IF_ERROR(ParseShards());
     STI_RETURN_IF_ERROR(ParseResident());
     STI_RETURN_IF_ERROR(ParseRows());
-    STI_RETURN_IF_ERROR(CheckGeometry());
+    const std::string problem = ProblemOfPlaces(index_, index_end_, file_bytes_);
+    if (!problem.empty()) return Bad(problem);
     return std::move(index_);
   }
 
@@ -89,9 +90,15 @@ class IndexParser {
     auto within = [](uint32_t value, uint32_t limit) { return value >= 1 && value <= limit; };
     if (!within(s.layers(), kMaxLayers) || !within(s.width(), kMaxWidth) ||
         !within(s.hidden(), kMaxHidden) || !within(s.ffn(), kMaxFfn) ||
-        !within(s.vocabulary(), kMaxVocabulary) || !within(s.max_positions(), kMaxPositions) ||
-        !within(s.token_types(), kMaxTokenTypes) || s.labels() > kMaxLabels ||
+        !within(s.max_positions(), kMaxPositions) || s.labels() > kMaxLabels ||
         (s.labels() == 0 && source_.head() == 0)) {
+      return Bad("shape outside the limits");
+    }
+    index_.info.shape.norm_before = source_.norm_before();
+    if (source_.image() != nullptr) {
+      STI_RETURN_IF_ERROR(ParseImage(*source_.image()));
+    } else if (!within(s.vocabulary(), kMaxVocabulary) ||
+               !within(s.token_types(), kMaxTokenTypes)) {
       return Bad("shape outside the limits");
     }
     if (source_.embedding() != 0) {
@@ -108,6 +115,23 @@ class IndexParser {
       index_.model.bytes[i] = static_cast<uint8_t>(halves[i / 8] >> (56 - 8 * (i % 8)));
     }
     return {};
+  }
+
+  // Since 1.8. A model of images has no words, and a position for each patch and the class token.
+  Status ParseImage(const fb::Image& stored) {
+    const ImageShape image = {stored.size(), stored.patch(), stored.channels()};
+    if (!IsImageShape(image)) return Bad("an image outside the limits");
+    ModelInfo& info = index_.info;
+    info.shape.image = image;
+    if (info.shape.vocabulary != 0 || info.shape.token_types != 0 || source_.embedding() != 0 ||
+        info.shape.max_positions != uint64_t{image.patches()} + 1) {
+      return Bad("a model of images with words, or with other positions than its patches have");
+    }
+    const auto* mean = source_.pixel_mean();
+    const auto* deviation = source_.pixel_deviation();
+    if (mean == nullptr || deviation == nullptr) return Bad("no scale of pixels");
+    info.pixels = {{mean->begin(), mean->end()}, {deviation->begin(), deviation->end()}};
+    return IsPixelScale(info.pixels, image.channels) ? Status() : Bad("a scale of pixels");
   }
 
   // Since 1.7. What the stage does not run is not there.
@@ -156,6 +180,7 @@ class IndexParser {
   Status ParseTokenizer(const fb::TokenizerOptions& options) {
     TokenizerInfo& info = index_.info.tokenizer;
     if (options.kind() > 1) return Bad("a tokenizer this tool does not know");
+    if (!index_.info.has_text()) return {};  // it reads nothing
     info = {options.lowercase(),  options.strip_accents(), options.split_chinese(),
             options.unknown_id(), options.cls_id(),        options.sep_id(),
             options.pad_id()};
@@ -188,10 +213,11 @@ class IndexParser {
     return HeadFits(info) ? Status() : Bad("a head of other parts than it says");
   }
 
-  // A model that embeds has neither pooler nor labels, and one that labels tokens no pooler.
+  // A model that embeds has neither pooler nor labels, one that labels tokens no pooler, and since
+  // 1.8 one that labels inputs need not have one.
   static bool HeadFits(const ModelInfo& info) {
     const ModelShape& shape = info.shape;
-    if (info.has_labels()) return shape.labels > 0 && shape.has_pooler && info.head == HeadTraits();
+    if (info.has_labels()) return shape.labels > 0 && info.head == HeadTraits();
     if (shape.has_pooler || info.problem != Problem::kSingleLabel) return false;
     if (info.labels_tokens()) return shape.labels > 0 && info.head == HeadTraits::OfTokenLabels();
     return shape.labels == 0 && info.head.pooling != Pooling::kNone;
@@ -203,7 +229,14 @@ class IndexParser {
     const Family* family = FindFamily(source_.architecture());
     if (family == nullptr) return Bad("an architecture this tool does not know");
     info.architecture = family->architecture;
+    if ((family->input == FamilyInput::kTexts) != info.has_text() ||
+        family->norm_before != info.shape.norm_before) {
+      return Bad("a network other than its architecture's");
+    }
     if (!TraitsFit()) return Bad("traits other than those of the network");
+    if (!info.has_text()) {
+      return source_.position_offset() == 0 ? Status() : Bad("position_offset");
+    }
     info.position_offset = source_.position_offset();
     const bool bpe = info.tokenizer.kind == TokenizerKind::kByteBpe;
     if (info.position_offset != 0 && !bpe) return Bad("position_offset");
@@ -403,11 +436,11 @@ class IndexParser {
     const auto* tables = source_.row_tables();
     if (tables == nullptr || tables->size() != 2) return Bad("embedding tables missing");
     const ModelShape& shape = index_.info.shape;
-    const bool has_text = !index_.stage || index_.stage->ends.text;
     for (uint32_t i = 0; i < 2; ++i) {
       const fb::RowTable& t = *tables->Get(i);
-      if (!has_text) {
-        if (t.offset() != 0 || t.rows() != 0) return Bad("embedding rows that the stage lacks");
+      if (!index_.HasText()) {
+        if (t.offset() != 0 || t.rows() != 0)
+          return Bad("embedding rows that the stage or the model lacks");
         index_.positions.kind = RowTableKind::kPosition;
         continue;
       }
@@ -426,37 +459,6 @@ class IndexParser {
                                                     static_cast<DataType>(t.type()),
                                                     static_cast<RowCoding>(t.coding())};
     }
-    return {};
-  }
-
-  // All parts, sorted by offset: inside the file, none over another, gaps only of alignment. What a
-  // newer minor version puts elsewhere, its own fields describe.
-  [[nodiscard]] Status CheckGeometry() const {
-    std::vector<PartLocation> all;
-    for (const ShardLocation& shard : index_.shards) {
-      for (const PartLocation& part : shard.parts) {
-        if (part.length != 0) all.push_back(part);
-      }
-    }
-    for (const ResidentLocation& resident : index_.resident) {
-      if (resident.part.length != 0) all.push_back(resident.part);
-    }
-    for (const RowTable* table : {&index_.words, &index_.positions}) {
-      if (table->rows == 0) continue;
-      all.push_back({table->offset, uint64_t{table->rows} * table->row_bytes, 0});
-    }
-    std::sort(all.begin(), all.end(),
-              [](const PartLocation& a, const PartLocation& b) { return a.offset < b.offset; });
-    uint64_t end = index_end_;
-    for (const PartLocation& part : all) {
-      if (!RangeFits(part.offset, part.length, file_bytes_)) return Bad("a part outside the file");
-      if (part.offset < end) return Bad("two parts overlap");
-      if (part.offset - end >= kBlockBytes && !index_.newer_minor)
-        return Bad("a hole between parts");
-      end = part.offset + part.length;
-    }
-    if (RoundUp(end, kBlockBytes) != file_bytes_ && !index_.newer_minor)
-      return Bad("bytes behind the last part");
     return {};
   }
 

@@ -15,6 +15,7 @@
 #include "format/row_codec.h"
 #include "format/shard_codec.h"
 #include "import/model_config.h"
+#include "import/preprocessor_file.h"
 #include "import/safetensors.h"
 #include "import/sentence_folder.h"
 #include "kernels/decode.h"
@@ -34,16 +35,15 @@ class Exporter {
       : file_(file), index_(file.index()), options_(options) {}
 
   Status Run(const std::string& folder) {
-    STI_ASSIGN_OR_RETURN(const std::string vocabulary, file_.ReadText(ResidentKind::kVocabulary));
     STI_RETURN_IF_ERROR(WriteText(folder + "/config.json", ModelConfigText(index_.info)));
-    STI_RETURN_IF_ERROR(WriteTokens(folder, vocabulary));
-    STI_RETURN_IF_ERROR(
-        WriteText(folder + "/tokenizer_config.json", TokenizerConfigText(index_.info, vocabulary)));
+    STI_RETURN_IF_ERROR(index_.info.has_text() ? WriteTokenizer(folder) : WritePixels(folder));
     if (index_.info.embeds()) STI_RETURN_IF_ERROR(WriteModules(folder));
     STI_ASSIGN_OR_RETURN(SafetensorsWriter writer,
                          SafetensorsWriter::Create(folder + "/model.safetensors", Plan()));
-    STI_RETURN_IF_ERROR(AppendRows(writer, index_.words));
-    STI_RETURN_IF_ERROR(AppendRows(writer, index_.positions));
+    if (index_.info.has_text()) {
+      STI_RETURN_IF_ERROR(AppendRows(writer, index_.words));
+      STI_RETURN_IF_ERROR(AppendRows(writer, index_.positions));
+    }
     STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kEmbedding, 0));
     for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
       if (options_.cancelled && options_.cancelled()) return CancelledError();
@@ -66,6 +66,18 @@ class Exporter {
       STI_RETURN_IF_ERROR(WriteText(path.string(), file.text));
     }
     return {};
+  }
+
+  Status WritePixels(const std::string& folder) const {
+    return WriteText(folder + "/preprocessor_config.json",
+                     PreprocessorFileText(index_.info.pixels, index_.info.shape.image->size));
+  }
+
+  Status WriteTokenizer(const std::string& folder) {
+    STI_ASSIGN_OR_RETURN(const std::string vocabulary, file_.ReadText(ResidentKind::kVocabulary));
+    STI_RETURN_IF_ERROR(WriteTokens(folder, vocabulary));
+    return WriteText(folder + "/tokenizer_config.json",
+                     TokenizerConfigText(index_.info, vocabulary));
   }
 
   Status WriteTokens(const std::string& folder, const std::string& vocabulary) {
@@ -97,8 +109,10 @@ class Exporter {
     const auto type_of = [&](ResidentKind kind, uint32_t layer) {
       return index_.Resident(kind, layer).type;
     };
-    add(TensorRole::kWordEmbeddings, TypeOf(index_.words), 0);
-    add(TensorRole::kPositionEmbeddings, TypeOf(index_.positions), 0);
+    if (index_.info.has_text()) {
+      add(TensorRole::kWordEmbeddings, TypeOf(index_.words), 0);
+      add(TensorRole::kPositionEmbeddings, TypeOf(index_.positions), 0);
+    }
     add_all(Home::kEmbedding, type_of(ResidentKind::kEmbedding, 0), 0);
     for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
       add_all(Home::kShard, MatrixType(), layer);

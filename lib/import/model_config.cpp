@@ -65,11 +65,13 @@ std::string_view TypeWithout(const ObjectReader& reader) {
 /// The head of a class of transformers, which the end of the class's name tells.
 struct ClassEnding {
   std::string_view ending;
+  FamilyInput input;
   HeadTraits head;
 };
 constexpr ClassEnding kClassEndings[] = {
-    {"ForSequenceClassification", HeadTraits()},
-    {"ForTokenClassification", HeadTraits::OfTokenLabels()},
+    {"ForSequenceClassification", FamilyInput::kTexts, HeadTraits()},
+    {"ForTokenClassification", FamilyInput::kTexts, HeadTraits::OfTokenLabels()},
+    {"ForImageClassification", FamilyInput::kImages, HeadTraits()},
 };
 
 /// Fills a ModelInfo from one config.json, a group of keys a step.
@@ -94,7 +96,9 @@ class ConfigReader {
   Result<HeadTraits> NamedHead() const;
   Status ReadShape();
   Status ReadEmbedding();
+  Status ReadTexts();
   Status ReadPositions();
+  Status ReadImages();
   Status ReadActivation();
   Status ReadHead();
   Status ReadLabels();
@@ -131,12 +135,17 @@ Result<HeadTraits> ConfigReader::NamedHead() const {
   }
   for (const Json& name : *names) {
     for (const ClassEnding& known : kClassEndings) {
-      if (name.get_ref<const std::string&>().ends_with(known.ending)) return known.head;
+      if (known.input == family_->input &&
+          name.get_ref<const std::string&>().ends_with(known.ending)) {
+        return known.head;
+      }
     }
   }
-  return reader_
-      .Unsupported("architectures name no classifier of texts or tokens, " +
-                   names->dump().substr(0, 100))
+  const std::string named = names->dump().substr(0, 100);
+  if (family_->input == FamilyInput::kImages) {
+    return reader_.Unsupported("architectures name no classifier of images, " + named);
+  }
+  return reader_.Unsupported("architectures name no classifier of texts or tokens, " + named)
       .Fix(Remedy::kGivePooling);
 }
 
@@ -158,9 +167,8 @@ Status ConfigReader::ReadShape() {
   STI_ASSIGN_OR_RETURN(shape.width, reader_.Number(family_->keys.heads, 1, kMaxWidth));
   STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number(family_->keys.hidden, 1, kMaxHidden));
   STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number(family_->keys.ffn, 1, kMaxFfn));
-  STI_RETURN_IF_ERROR(ReadEmbedding());
-  STI_ASSIGN_OR_RETURN(shape.vocabulary, reader_.Number("vocab_size", 1, kMaxVocabulary));
-  STI_RETURN_IF_ERROR(ReadPositions());
+  shape.norm_before = family_->norm_before;
+  STI_RETURN_IF_ERROR(family_->input == FamilyInput::kImages ? ReadImages() : ReadTexts());
   // Each slice is one head and an equal share of the FFN; a container has no other slices.
   const auto check = [&](const char* key, uint32_t size) -> Status {
     if (size % shape.width == 0) return {};
@@ -171,6 +179,30 @@ Status ConfigReader::ReadShape() {
   };
   STI_RETURN_IF_ERROR(check(family_->keys.hidden, shape.hidden));
   return check(family_->keys.ffn, shape.ffn);
+}
+
+Status ConfigReader::ReadTexts() {
+  STI_RETURN_IF_ERROR(ReadEmbedding());
+  STI_ASSIGN_OR_RETURN(info_.shape.vocabulary, reader_.Number("vocab_size", 1, kMaxVocabulary));
+  return ReadPositions();
+}
+
+Status ConfigReader::ReadImages() {
+  STI_ASSIGN_OR_RETURN(const auto biased, reader_.Bool("qkv_bias"));
+  if (!biased.value_or(true)) {
+    return reader_.Unsupported("qkv_bias is false; only true is supported");
+  }
+  ImageShape image;
+  STI_ASSIGN_OR_RETURN(image.size, reader_.Number("image_size", 1, kMaxImageSize, 224));
+  STI_ASSIGN_OR_RETURN(image.patch, reader_.Number("patch_size", 1, kMaxImageSize, 16));
+  STI_ASSIGN_OR_RETURN(image.channels, reader_.Number("num_channels", 1, kMaxChannels, 3));
+  if (!IsImageShape(image)) {
+    return reader_.Unsupported("image_size " + std::to_string(image.size) +
+                               " is not 1 to 255 times patch_size " + std::to_string(image.patch));
+  }
+  info_.shape.image = image;
+  info_.shape.max_positions = image.patches() + 1;
+  return {};
 }
 
 Status ConfigReader::ReadEmbedding() {
@@ -223,6 +255,10 @@ Status ConfigReader::ReadActivation() {
 }
 
 Status ConfigReader::ReadHead() {
+  if (embeds_ && family_->input == FamilyInput::kImages) {
+    return reader_.Unsupported(
+        "a model of images that embeds; only those that label are supported");
+  }
   if (embeds_) {
     info_.head = *embeds_;
     info_.pooler = PoolerActivation::kNone;
@@ -237,6 +273,7 @@ Status ConfigReader::ReadHead() {
     return {};
   }
   info_.pooler = family_->pooler;
+  info_.shape.has_pooler = info_.pooler != PoolerActivation::kNone;
   return ReadProblem();
 }
 
@@ -363,102 +400,6 @@ Result<ModelInfo> ReadModelConfig(const std::string& path,
                                   const std::optional<HeadTraits>& embeds) {
   STI_ASSIGN_OR_RETURN(const Json config, ReadJsonFile(path));
   return ConfigReader(path, config, embeds).Read();
-}
-
-namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
-const char* NameOf(Activation activation) {
-  if (activation == Activation::kGelu) return "gelu";
-  return activation == Activation::kGeluTanh ? "gelu_new" : "relu";
-}
-
-const char* TorchNameOf(DataType type) {
-  if (type == DataType::kF32) return "float32";
-  return type == DataType::kF16 ? "float16" : "bfloat16";
-}
-
-std::string Text(const OrderedJson& json) {
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
-// Whether depth n is the first n layers, as in a folder that says nothing else.
-bool HasFirstLayers(const DepthMap& depths) {
-  return std::all_of(depths.begin(), depths.end(), [](const std::vector<uint32_t>& layers) {
-    return layers == FirstLayers(static_cast<uint32_t>(layers.size()));
-  });
-}
-
-}  // namespace
-
-std::string ModelConfigText(const ModelInfo& info) {
-  const ModelShape& s = info.shape;
-  const Family& family = FamilyOf(info);
-  const ConfigKeys& keys = family.keys;
-  OrderedJson json;
-  json["model_type"] = family.model_type;
-  json["architectures"] = {ClassOf(family, info.head.output)};
-  json[keys.layers] = s.layers;
-  json[keys.heads] = s.width;
-  json[keys.hidden] = s.hidden;
-  if (keys.embedding != nullptr) json[keys.embedding] = s.embedding_width();
-  json[keys.ffn] = s.ffn;
-  json["vocab_size"] = s.vocabulary;
-  json["max_position_embeddings"] = s.max_positions;
-  json[keys.activation] = NameOf(info.activation);
-  if (family.has_types) json["type_vocab_size"] = s.token_types;
-  if (keys.norm_eps != nullptr) json[keys.norm_eps] = info.layer_norm_eps;
-  json["pad_token_id"] = family.first_position == FirstPosition::kBehindPadding
-                             ? info.position_offset - 1
-                             : info.tokenizer.pad_id;
-  if (info.problem == Problem::kMultiLabel) json["problem_type"] = "multi_label_classification";
-  json["torch_dtype"] = TorchNameOf(info.data_type);
-  for (uint32_t id = 0; id < s.labels; ++id) {
-    json["id2label"][std::to_string(id)] = info.labels[id];
-    json["label2id"][info.labels[id]] = id;
-  }
-  if (info.elastic || !HasFirstLayers(info.depth_layers)) {
-    json["elastic"] = {{"depth_layers", info.depth_layers},
-                       {"head_order", "importance"},
-                       {"ffn_order", "importance"},
-                       {"min_width", info.min_width}};
-    if (info.min_depth > 1) json["elastic"]["min_depth"] = info.min_depth;
-    if (!info.elastic) json["elastic"]["trained"] = false;
-  }
-  return Text(json);
-}
-
-std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabulary) {
-  const TokenizerInfo& t = info.tokenizer;
-  OrderedJson json;
-  json["tokenizer_class"] = FamilyOf(info).tokenizer.name;
-  if (t.kind == TokenizerKind::kByteBpe) {
-    json["add_prefix_space"] = t.add_prefix_space;
-  } else {
-    json["do_lower_case"] = t.lowercase;
-    json["strip_accents"] = t.strip_accents;
-    json["tokenize_chinese_chars"] = t.split_chinese;
-  }
-  json["model_max_length"] = info.max_length();
-  if (t.cuts_begin) json["truncation_side"] = "left";
-  if (LacksSecondType(info)) json["model_input_names"] = {"input_ids", "attention_mask"};
-  json["unk_token"] = LineOf(vocabulary, t.unknown_id);
-  json["cls_token"] = LineOf(vocabulary, t.cls_id);
-  json["sep_token"] = LineOf(vocabulary, t.sep_id);
-  json["pad_token"] = LineOf(vocabulary, t.pad_id);
-  return Text(json);
-}
-
-std::string VocabularyJsonText(const std::string& vocabulary) {
-  OrderedJson json = OrderedJson::object();
-  uint32_t id = 0;
-  for (std::string_view rest = vocabulary; !rest.empty(); ++id) {
-    const size_t newline = std::min(rest.find('\n'), rest.size());
-    json[std::string(rest.substr(0, newline))] = id;
-    rest.remove_prefix(std::min(newline + 1, rest.size()));
-  }
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace sti

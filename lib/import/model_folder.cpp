@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "import/folder_file.h"
 #include "import/model_config.h"
+#include "import/preprocessor_file.h"
 #include "import/sentence_folder.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_source.h"
@@ -205,22 +206,42 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
     if (auto tags = TagScheme::Of(folder.info_.labels); !tags.ok())
       return Error(tags.error()).At(labels_file);
   }
-  const ModelShape& shape = folder.info_.shape;
-  const TokenizerInfo said = folder.info_.tokenizer;
-  const std::string& files = parts.tokenizer.empty() ? folder.dir_ : parts.tokenizer;
-  STI_RETURN_IF_ERROR(CheckFolder(files, "a tokenizer"));
-  const TokenizedModel model{folder.family(), shape.vocabulary, said.pad_id};
-  STI_ASSIGN_OR_RETURN(auto tokenizer, ReadTokenizer(files, model, parts.log));
-  folder.info_.tokenizer = tokenizer.info;
-  if (sentences) STI_RETURN_IF_ERROR(TakeInputRules(*sentences, config, &folder.info_.tokenizer));
-  // A limit is said only where it is one.
-  uint32_t& limit = folder.info_.tokenizer.max_length;
-  if (limit >= shape.max_positions - folder.info_.position_offset) limit = 0;
-  folder.vocabulary_text_ = std::move(tokenizer.vocabulary_text);
-  folder.merges_text_ = std::move(tokenizer.merges_text);
+  if (folder.info_.has_text()) {
+    STI_RETURN_IF_ERROR(folder.ReadTokenizerFiles(parts));
+    if (sentences) STI_RETURN_IF_ERROR(TakeInputRules(*sentences, config, &folder.info_.tokenizer));
+    // A limit is said only where it is one.
+    uint32_t& limit = folder.info_.tokenizer.max_length;
+    if (limit >= folder.info_.shape.max_positions - folder.info_.position_offset) limit = 0;
+  } else {
+    STI_RETURN_IF_ERROR(folder.ReadPixelScale(parts));
+  }
   STI_RETURN_IF_ERROR(folder.OpenFiles());
   STI_RETURN_IF_ERROR(folder.ResolveAll());
   return folder;
+}
+
+Status ModelFolder::ReadTokenizerFiles(const FolderParts& parts) {
+  const std::string& files = parts.tokenizer.empty() ? dir_ : parts.tokenizer;
+  STI_RETURN_IF_ERROR(CheckFolder(files, "a tokenizer"));
+  const TokenizedModel model{family(), info_.shape.vocabulary, info_.tokenizer.pad_id};
+  STI_ASSIGN_OR_RETURN(auto tokenizer, ReadTokenizer(files, model, parts.log));
+  info_.tokenizer = tokenizer.info;
+  vocabulary_text_ = std::move(tokenizer.vocabulary_text);
+  merges_text_ = std::move(tokenizer.merges_text);
+  return {};
+}
+
+Status ModelFolder::ReadPixelScale(const FolderParts& parts) {
+  if (!parts.tokenizer.empty()) return UsageError("a model of images has no tokenizer").At(dir_);
+  const std::string path = dir_ + "/preprocessor_config.json";
+  if (!IsFile(path)) {
+    return MissingFile(path,
+                       NoSuchFileError("no preprocessor_config.json, which says how pixels "
+                                       "are scaled; copy it from where the model is published")
+                           .At(dir_));
+  }
+  STI_ASSIGN_OR_RETURN(info_.pixels, ReadPreprocessorFile(path, info_.shape.image->channels));
+  return {};
 }
 
 Status ModelFolder::OpenFiles() {
@@ -270,7 +291,7 @@ Status ModelFolder::ResolveAll() {
       STI_RETURN_IF_ERROR(Resolve(tensor, layer));
     }
   }
-  if (!family().has_types) AddZeroTypes();
+  if (info_.has_text() && !family().has_types) AddZeroTypes();
   return {};
 }
 

@@ -77,6 +77,8 @@ class ModelFolder {
   };
   static size_t SlotOf(TensorRole role, uint32_t layer);
 
+  Status ReadTokenizerFiles(const FolderParts& parts);
+  Status ReadPixelScale(const FolderParts& parts);
   Status OpenFiles();
   Status OpenIndex(const std::string& path, Result<WeightFile> (*open)(const std::string& path));
   Status ResolveAll();

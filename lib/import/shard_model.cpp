@@ -68,7 +68,7 @@ Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder
   }
   if (stage.ends.head && HasHeadPart(folder.info()))
     STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kHead, 0));
-  if (!stage.ends.text) return {};
+  if (!stage.ends.text || !folder.info().has_text()) return {};
   const std::string& text = folder.vocabulary_text();
   std::span<const uint8_t> bytes = AsBytes(text);
   STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kVocabulary, 0, DataType::kF32, bytes));
@@ -179,6 +179,16 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook, RowCoding r
   if (s.embedding) {
     digester.Add(std::string_view("embedding"));
     digester.AddNumber(*s.embedding);
+  }
+  if (s.norm_before) digester.Add(std::string_view("norm before"));
+  if (s.image) {
+    digester.Add(std::string_view("image"));
+    for (const uint32_t number : {s.image->size, s.image->patch, s.image->channels}) {
+      digester.AddNumber(number);
+    }
+    for (const std::vector<float>& numbers : {info.pixels.mean, info.pixels.deviation}) {
+      for (const float number : numbers) digester.AddNumber(std::bit_cast<uint32_t>(number));
+    }
   }
   if (!info.has_labels()) {
     digester.Add(std::string_view("head"));

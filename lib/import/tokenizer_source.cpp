@@ -31,7 +31,8 @@ const NamedTokenizer* FindGeneric(std::string_view name) {
 /// takes those of the others of its kind.
 const NamedTokenizer* FindOfKind(std::string_view name, const Family& family) {
   for (const Family* other : Families()) {
-    if (other->tokenizer.name == name && other->tokenizer_kind == family.tokenizer_kind) {
+    if (other->input == FamilyInput::kTexts && other->tokenizer.name == name &&
+        other->tokenizer_kind == family.tokenizer_kind) {
       return &other->tokenizer;
     }
   }

@@ -96,6 +96,11 @@ Status ContainerFile::RequireWhole() const {
   return InfeasibleError("holds only what some plans read").At(name()).Fix(Remedy::kUseWholeModel);
 }
 
+Status ContainerFile::RequireTexts() const {
+  if (index_->info.has_text()) return {};
+  return ForeignError("has a model of images, which is not run yet; give one of texts").At(name());
+}
+
 Status ContainerFile::RequireWholeLayers() const {
   if (index_->stage && !index_->stage->ends.whole()) {
     return InfeasibleError("has one stage of a model alone, and lacks its text or its head")
@@ -136,7 +141,8 @@ Result<LoadedRange> ContainerFile::ReadPart(const PartLocation& part, const std:
 }
 
 Result<std::string> ContainerFile::ReadText(ResidentKind kind) {
-  if (index_->stage && !index_->stage->ends.text)
+  STI_RETURN_IF_ERROR(RequireTexts());
+  if (!index_->HasText())
     return ForeignError("has one stage of a model, without its tokenizer").At(name());
   const ResidentLocation& location = index_->Resident(kind);
   const std::string what = ResidentName(kind, 0);

@@ -25,6 +25,9 @@ void SoftmaxRow(float* x, uint32_t count, float scale);
 void LayerNormRow(const float* x, const float* y, const float* weight, const float* bias,
                   uint32_t count, float eps, float* out);
 
+/// Adds x to `sums`, `count` numbers.
+void AddTo(const float* x, uint32_t count, float* sums);
+
 /// Sets x = tanh(x) within 5e-7, for `count` numbers.
 void TanhRow(float* x, uint32_t count);
 

@@ -35,6 +35,15 @@ void ClassifierHead::Pool(uint32_t rows, const float* hidden, ThreadPool& pool,
                           std::vector<float>& pooled) const {
   const uint32_t d = shape.hidden;
   pooled.resize(RoomFor(d, rows, pool.threads()) / sizeof(float));
+  if (!shape.has_pooler) {
+    assert(shape.norm_before);
+    ForRows(pool, rows, [&](uint32_t row) {
+      const size_t at = size_t{row} * d;
+      LayerNormRow(hidden + at, nullptr, parameters[TensorRole::kFinalNormWeight].data(),
+                   parameters[TensorRole::kFinalNormBias].data(), d, norm_eps, pooled.data() + at);
+    });
+    return;
+  }
   pool.ParallelFor((d + kOutputs - 1) / kOutputs, [&](uint32_t task, uint32_t worker) {
     const uint32_t end = std::min(d, (task + 1) * kOutputs);
     float* weights = pooled.data() + (uint64_t{rows} + worker) * d;
@@ -63,7 +72,6 @@ void ClassifierHead::Classify(uint32_t rows, float* pooled, float* logits) const
         Activate(Activation::kGelu, row, d, 1, d);
         break;
       case PoolerActivation::kNone:
-        assert(false);  // a classifier has a pooler
         break;
     }
     ClassifyRow(shape, parameters, row, logits + uint64_t{r} * shape.labels);

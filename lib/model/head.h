@@ -1,6 +1,6 @@
-// The heads of models, on the rows that they want of the last layer (HeadTraits): pooler and
-// classifier for labels of texts, a classifier for labels of tokens, or what makes one vector of a
-// sequence's rows.
+// The heads of models, on the rows that they want of the last layer (HeadTraits): norm, pooler and
+// classifier, of which models have some, for labels of inputs, a classifier for labels of tokens,
+// or what makes one vector of a sequence's rows.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,26 @@ struct ClassifierHead {
   const ModelShape& shape;
   PoolerActivation pooler;
   const HeadParameters& parameters;
+  float norm_eps = 0;  ///< of the norm behind the last layer, where the shape has one
 
   /// Returns the bytes that `pooled` grows to.
   static uint64_t RoomFor(uint32_t hidden, uint32_t rows, uint32_t threads) {
     return (uint64_t{rows} + threads) * hidden * sizeof(float);
   }
 
-  /// Goes from `hidden` [rows, d] to `logits` [rows, labels]. `pooled` receives the pooler's output
-  /// [rows, d], followed by a row of weights for each thread; it allocates nothing once it has
-  /// grown.
+  /// Goes from `hidden` [rows, d] to `logits` [rows, labels]. `pooled` receives what the classifier
+  /// is given [rows, d], followed by a row of weights for each thread; it allocates nothing once it
+  /// has grown.
   void Run(uint32_t rows, const float* hidden, ThreadPool& pool, std::vector<float>& pooled,
            float* logits) const {
     Pool(rows, hidden, pool, pooled);
     Classify(rows, pooled.data(), logits);
   }
-  /// Does the first half of Run: `pooled` receives the input of the pooler's activation.
+  /// Does the first half of Run: `pooled` receives the input of the pooler's activation, or without
+  /// a pooler the norms of the rows.
   void Pool(uint32_t rows, const float* hidden, ThreadPool& pool, std::vector<float>& pooled) const;
-  /// Does the second half of Run: activates `pooled` [rows, d] in place, and classifies it.
+  /// Does the second half of Run: activates `pooled` [rows, d] in place if there is a pooler, and
+  /// classifies it.
   void Classify(uint32_t rows, float* pooled, float* logits) const;
 };
 

@@ -28,8 +28,11 @@ LinearLimits LinearLimitsOf(const ShardMatrixTable& matrices, const TransformerL
 // Returns how many of the first of `steps` are run as one.
 size_t FusedSteps(LayerProgram steps, const ByValue<bool>& is_of_all_rows) {
   const auto* first = std::get_if<LinearStep>(&steps.front());
-  if (first == nullptr) return std::holds_alternative<AddStep>(steps.front()) ? 2 : 1;
   size_t count = 1;
+  if (first == nullptr) {
+    const bool adds = std::holds_alternative<AddStep>(steps.front());
+    return adds && steps.size() > 1 && std::holds_alternative<NormStep>(steps[1]) ? 2 : 1;
+  }
   for (; count < steps.size(); ++count) {
     if (std::holds_alternative<ActivateStep>(steps[count])) return count + 1;
     const auto* linear = std::get_if<LinearStep>(&steps[count]);
@@ -87,7 +90,7 @@ LayerExecutor::LayerExecutor(const ModelInfo& info, std::unique_ptr<Linear> line
 
 uint64_t LayerExecutor::RoomFor(const ModelShape& shape, const Arithmetic& arithmetic, bool packed,
                                 uint32_t threads, const TransformerLimits& limits) {
-  return LayerLayout(EncoderLayer(), shape, packed, limits).bytes(threads) +
+  return LayerLayout(LayerOf(shape), shape, packed, limits).bytes(threads) +
          Linear::RoomFor(arithmetic, LinearLimitsOf(ShardMatrices(shape), limits), threads);
 }
 
@@ -179,8 +182,10 @@ void LayerExecutor::RunSteps(LayerProgram steps, Frame& frame) {
       RunProducts(steps.first(count), frame);
     } else if (const auto* attend = std::get_if<AttendStep>(&first)) {
       RunAttention(*attend, frame);
+    } else if (const auto* add = std::get_if<AddStep>(&first)) {
+      RunAdd(*add, count > 1 ? &std::get<NormStep>(steps[1]) : nullptr, frame);
     } else {
-      RunNorm(std::get<AddStep>(first), std::get<NormStep>(steps[1]), frame);
+      RunNorm(std::get<NormStep>(first), frame);
     }
     steps = steps.subspan(count);
   }
@@ -192,8 +197,8 @@ void LayerExecutor::RunProducts(LayerProgram steps, Frame& frame) {
   const auto& first = std::get<LinearStep>(steps.front());
   const bool of_all_rows = is_of_all_rows_[first.out];
   const Place input = frame[first.in];
-  if (first.in == LayerValue::kInput && !of_all_rows && frame.wanted != OutputRows::kAll) {
-    // Sums over slices come later, so that their room is free.
+  if (is_of_all_rows_[first.in] && !of_all_rows && frame.wanted != OutputRows::kAll) {
+    // Sums over slices come later, so that their room is free; no other step wants all rows again.
     CopyRows(*frame.batch, frame.wanted, shape_.hidden, input.data, sums());
     frame[first.in].data = sums();
   }
@@ -262,18 +267,34 @@ void LayerExecutor::RunAttention(const AttendStep& step, Frame& frame) {
   AddHeadsOf(parts, frame.part.slices.size(), frame.batch->tokens(), frame.received);
 }
 
-// hidden = norm(hidden + sums).
-void LayerExecutor::RunNorm(const AddStep& add, const NormStep& norm, Frame& frame) {
-  assert(add.out == norm.in);
+// Adds rows, and normalises the sums if a norm stands behind; of sums that no step wants again the
+// norms alone are written.
+void LayerExecutor::RunAdd(const AddStep& add, const NormStep* norm, Frame& frame) {
+  assert(norm == nullptr || norm->in == add.out);
   const uint32_t d = shape_.hidden;
-  const float* weight = frame.part.parameters[norm.weight].data();
-  const float* bias = frame.part.parameters[norm.bias].data();
-  const float* residual = frame[add.in].data;
-  const float* summed = frame[add.out].data;
-  float* out = frame[norm.out].data;
+  const float* added = frame[add.in].data;
+  float* sums = frame[add.out].data;
+  const bool are_wanted = add.out == LayerValue::kInput;
   ForRows(pool_, frame.rows, [&](uint32_t row) {
     const uint64_t at = uint64_t{row} * d;
-    LayerNormRow(residual + at, summed + at, weight, bias, d, eps_, out + at);
+    if (are_wanted) AddTo(added + at, d, sums + at);
+    if (norm == nullptr) return;
+    LayerNormRow(are_wanted ? sums + at : added + at, are_wanted ? nullptr : sums + at,
+                 frame.part.parameters[norm->weight].data(),
+                 frame.part.parameters[norm->bias].data(), d, eps_, frame[norm->out].data + at);
+  });
+}
+
+void LayerExecutor::RunNorm(const NormStep& norm, Frame& frame) {
+  const uint32_t d = shape_.hidden;
+  const uint32_t rows = is_of_all_rows_[norm.out] ? frame.batch->tokens() : frame.rows;
+  const float* in = frame[norm.in].data;
+  float* out = frame[norm.out].data;
+  const float* weight = frame.part.parameters[norm.weight].data();
+  const float* bias = frame.part.parameters[norm.bias].data();
+  ForRows(pool_, rows, [&](uint32_t row) {
+    const uint64_t at = uint64_t{row} * d;
+    LayerNormRow(in + at, nullptr, weight, bias, d, eps_, out + at);
   });
 }
 

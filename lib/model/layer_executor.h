@@ -54,7 +54,7 @@ void ForRows(ThreadPool& pool, uint32_t count, const F& visit) {
 
 /// Executes the program of a model's layers on working memory that it owns. Linear maps of one
 /// input are one call of Linear, an activation is its epilogue, and a residual sum and the norm
-/// behind it are one pass over the rows; programs in which they stand otherwise are not executed.
+/// behind it are one pass over the rows.
 /// One thread at a time; the pool outlives it.
 class LayerExecutor {
  public:
@@ -99,10 +99,11 @@ class LayerExecutor {
   void RunProducts(LayerProgram steps, Frame& frame);
   void AddProducts(const LinearStep& step, bool activated, Frame& frame);
   void RunAttention(const AttendStep& step, Frame& frame);
-  void RunNorm(const AddStep& add, const NormStep& norm, Frame& frame);
+  void RunAdd(const AddStep& add, const NormStep* norm, Frame& frame);
+  void RunNorm(const NormStep& norm, Frame& frame);
 
-  LayerProgram program_ = EncoderLayer();
   ModelShape shape_;
+  LayerProgram program_ = LayerOf(shape_);
   float eps_;
   ShardMatrixTable matrices_;
   ByValue<bool> is_of_all_rows_;

@@ -15,6 +15,12 @@ uint64_t PaddedStride(uint64_t width) {
   return RoundUp(width, uint64_t{kReadPastEnd}) + kReadPastEnd;
 }
 
+// Returns whether any of `steps` reads a value or adds to it.
+bool IsWantedBy(LayerProgram steps, LayerValue value) {
+  return std::ranges::any_of(
+      steps, [&](const LayerStep& step) { return Reads(step, value) || WrittenBy(step) == value; });
+}
+
 bool AreKeys(LayerProgram program, LayerValue value) {
   return std::ranges::any_of(program, [&](const LayerStep& step) {
     const auto* attend = std::get_if<AttendStep>(&step);
@@ -41,6 +47,9 @@ LayerLayout::LayerLayout(LayerProgram program, const ModelShape& shape, bool pac
       places_[activate->out] = places_[activate->in];
     } else if (const auto* norm = std::get_if<NormStep>(&step)) {
       places_[norm->out] = places_[LayerValue::kInput];
+      if (IsWantedBy(program.subspan(1), LayerValue::kInput)) {
+        places_[norm->out].region = Region::kSums;
+      }
     }
   }
   slices_ = RoundUp(slices_ + kReadPastEnd, uint64_t{kReadPastEnd});

@@ -37,7 +37,7 @@ struct ValuePlace {
 /// Lays out working memory for a program of layers, in floats: values that slices make lie behind
 /// one another until none of them is wanted any more, and the next begin where they began.
 /// Attention puts its context in the place of the queries, an activation stays where its input is,
-/// and what a norm gives replaces the hidden rows.
+/// and what a norm gives replaces the hidden rows, or where those are still wanted, the sums.
 class LayerLayout {
  public:
   /// `packed`: attention takes its keys row by row, and not transposed.

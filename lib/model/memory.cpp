@@ -5,6 +5,7 @@
 #include "kernels/backend.h"
 #include "kernels/lowp_attention.h"
 #include "model/head.h"
+#include "model/image_embedding.h"
 #include "model/resident_model.h"
 #include "model/row_store.h"
 #include "model/transformer.h"
@@ -31,7 +32,9 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
                                                              {tokens, terms.extent.width}));
   }
   const NetworkEnds& ends = terms.extent.ends;
-  return transformer + (ends.text ? RowStore::RoomFor(index, tokens) : 0) +
+  const uint64_t embedding =
+      index.info.has_text() ? RowStore::RoomFor(index, tokens) : ImageScratchBytes(shape, threads);
+  return transformer + (ends.text ? embedding : 0) +
          uint64_t{tokens} * shape.hidden * sizeof(float) +
          (ends.head ? ClassifierHead::RoomFor(shape.hidden, terms.extent.sequences, threads) : 0);
 }

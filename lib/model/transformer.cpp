@@ -6,6 +6,7 @@
 #include "kernels/linear.h"
 #include "kernels/lowp_attention.h"
 #include "model/head.h"
+#include "model/image_embedding.h"
 #include "network/tensors.h"
 #include "types/score.h"
 
@@ -77,13 +78,18 @@ void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
   float* const sums = EmbeddingSums(tokens, hidden);
   ForRows(pool_, tokens, [&](uint32_t row) {
     float* sum = sums + uint64_t{row} * width;
-    LayerNormRow(sum, nullptr, norm_weight, norm_bias, width, eps_, sum);
+    if (!shape_.norm_before) LayerNormRow(sum, nullptr, norm_weight, norm_bias, width, eps_, sum);
     if (!shape_.embedding) return;
     for (uint32_t out = 0; out < d; ++out) {
       hidden[uint64_t{row} * d + out] =
           Dot(projection + uint64_t{out} * width, sum, width) + projection_bias[out];
     }
   });
+}
+
+void Transformer::EmbedImages(std::span<const float> images, const EmbeddingParameters& parameters,
+                              float* hidden) {
+  sti::EmbedImages(shape_, parameters, images, pool_, patches_, hidden);
 }
 
 void Transformer::Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
@@ -100,7 +106,7 @@ void Transformer::Head(const Batch& batch, const float* hidden, const HeadParame
 
 void Transformer::Classify(uint32_t rows, const float* hidden, const HeadParameters& parameters,
                            float* logits) {
-  const ClassifierHead head{shape_, pooler_, parameters};
+  const ClassifierHead head{shape_, pooler_, parameters, eps_};
   head.Run(rows, hidden, pool_, pooled_, logits);
 }
 

@@ -1,5 +1,5 @@
-// The elastic transformer (STI 4.1, Table 1): a BERT encoder, normalised after each residual, of
-// which any m of the M slices of a layer may be computed.
+// The elastic transformer (STI 4.1, Table 1): an encoder, with its norms behind each residual sum
+// or in front of attention and FFN, of which any m of the M slices of a layer may be computed.
 //
 // The program of a layer (network/layer_program.h) is executed as seven parallel loops over
 // disjoint parts of the output; no two threads ever add to one number, and each number is summed in
@@ -71,9 +71,14 @@ class Transformer {
   /// Returns where sums of word, position and type embeddings go, [tokens, E], before
   /// FinishEmbeddings: to `hidden` [tokens, d] itself, or where E is not d, to a working buffer.
   float* EmbeddingSums(uint32_t tokens, float* hidden);
-  /// Normalises sums of embeddings, and projects them to d where the model does: `hidden` [tokens,
-  /// d].
+  /// Normalises sums of embeddings unless norms stand in front, and projects them to d where the
+  /// model does: `hidden` [tokens, d].
   void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingParameters& parameters);
+
+  /// Makes the hidden rows of images: `images` [images, channels, size, size] to `hidden` [images,
+  /// patches + 1, d].
+  void EmbedImages(std::span<const float> images, const EmbeddingParameters& parameters,
+                   float* hidden);
 
   /// Computes the head on the rows that it wants of a batch, `hidden` [rows, d], as the last layer
   /// leaves them: `values` [results, ModelInfo::head_values()], logits or embeddings, of each
@@ -102,7 +107,8 @@ class Transformer {
   float eps_;
   ThreadPool& pool_;
   std::unique_ptr<LayerExecutor> layers_;
-  std::vector<float> pooled_;  ///< of ClassifierHead
+  std::vector<float> pooled_;   ///< of the head
+  std::vector<float> patches_;  ///< of EmbedImages
 };
 
 /// Replaces each row of `logits` [rows, labels] by its softmax.

@@ -12,7 +12,7 @@ namespace {
 /// The list of families. It is written down, since of a static library the linker would drop files
 /// that add themselves.
 constexpr const Family* kFamilies[] = {&kBertFamily, &kDistilBertFamily, &kRobertaFamily,
-                                       &kElectraFamily};
+                                       &kElectraFamily, &kVitFamily};
 
 }  // namespace
 
@@ -69,6 +69,9 @@ std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& 
 }
 
 std::string ClassOf(const Family& family, HeadOutput output) {
+  if (family.input == FamilyInput::kImages) {
+    return std::string(family.class_prefix) + "ForImageClassification";
+  }
   constexpr std::string_view kEndings[] = {"ForSequenceClassification", "Model",
                                            "ForTokenClassification"};
   return std::string(family.class_prefix) + std::string(kEndings[static_cast<size_t>(output)]);

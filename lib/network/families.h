@@ -1,4 +1,4 @@
-// A family is a kind of published encoder: how its files name things, and what its networks do
+// A family is a kind of published network: how its files name things, and what its networks do
 // otherwise than those of other families. All that the project knows of a family stands in one file
 // of families/, as data; whoever reads and writes published folders interprets it.
 #pragma once
@@ -16,7 +16,13 @@
 namespace sti {
 
 /// The number of a family in containers, which never changes.
-enum class Architecture : uint8_t { kBert = 0, kDistilBert = 1, kRoberta = 2, kElectra = 3 };
+enum class Architecture : uint8_t {
+  kBert = 0,
+  kDistilBert = 1,
+  kRoberta = 2,
+  kElectra = 3,
+  kVit = 4
+};
 
 /// The keys of config.json for what all families have.
 struct ConfigKeys {
@@ -31,7 +37,7 @@ struct ConfigKeys {
 
 /// The names of a family's tensors, by role: behind the prefix of a layer for those of a layer,
 /// behind that of the encoder for rows and embeddings, whole for the head, which is the one that
-/// labels texts. A tensor that the family lacks has none.
+/// labels inputs. A tensor that the family lacks has none.
 class TensorNames {
  public:
   struct Entry {
@@ -59,13 +65,16 @@ enum class FirstPosition : uint8_t {
   kBehindPadding,  ///< one behind the number of the padding token's id
 };
 
+/// The inputs that networks of a family take.
+enum class FamilyInput : uint8_t { kTexts, kImages };
+
 /// A class of Hugging Face's tokenizers, by its name without "Fast".
 struct NamedTokenizer {
   std::string_view name = {};
   bool gives_types = false;  ///< whether it gives types to tokens in version 5 of transformers
 };
 
-/// A family of encoders.
+/// A family of networks.
 struct Family {
   Architecture architecture = {};
   std::string_view model_type = {};  ///< in config.json
@@ -79,7 +88,9 @@ struct Family {
   std::string_view layers = {};   ///< behind it, in front of the number of a layer
   TensorNames names = {};
 
-  bool has_types = true;  ///< tokens have types, and types rows
+  FamilyInput input = FamilyInput::kTexts;
+  bool norm_before = false;  ///< as ModelShape::norm_before
+  bool has_types = true;     ///< tokens have types, and types rows
   bool has_two_types =
       false;  ///< the second text of a pair has type 1, if NamedTokenizer gives any
   uint32_t default_embedding = 0;  ///< where config.json lacks the key that the family has for it

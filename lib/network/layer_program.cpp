@@ -23,6 +23,21 @@ constexpr LayerStep kEncoderLayer[] = {
     NormStep{kOutputNormWeight, kOutputNormBias, kOutputSum, kOutput},
 };
 
+constexpr LayerStep kLayerOfNormsBefore[] = {
+    NormStep{kAttentionNormWeight, kAttentionNormBias, kInput, kNormed},
+    LinearStep{kValueWeight, kValueBias, kNormed, kValues},
+    LinearStep{kKeyWeight, kKeyBias, kNormed, kKeys},
+    LinearStep{kQueryWeight, kQueryBias, kNormed, kQueries},
+    AttendStep{kQueries, kKeys, kValues, kContext},
+    LinearStep{kOutputWeight, kOutputBias, kContext, kAttentionSum},
+    AddStep{kAttentionSum, kInput},
+    NormStep{kOutputNormWeight, kOutputNormBias, kInput, kAttended},
+    LinearStep{kFfn1Weight, kFfn1Bias, kAttended, kInner},
+    ActivateStep{kInner, kActive},
+    LinearStep{kFfn2Weight, kFfn2Bias, kActive, kOutputSum},
+    AddStep{kOutputSum, kInput},
+};
+
 // Returns how many steps the first piece of a program has.
 size_t ContextLength(LayerProgram program) {
   const auto attends = [](const LayerStep& step) {
@@ -39,6 +54,10 @@ bool TakesIn(const auto& step, LayerValue value) { return value == step.in; }
 }  // namespace
 
 LayerProgram EncoderLayer() { return kEncoderLayer; }
+
+LayerProgram LayerOf(const ModelShape& shape) {
+  return shape.norm_before ? LayerProgram(kLayerOfNormsBefore) : EncoderLayer();
+}
 
 LayerProgram ContextSteps(LayerProgram program) { return program.first(ContextLength(program)); }
 LayerProgram FinishSteps(LayerProgram program) { return program.subspan(ContextLength(program)); }
@@ -69,12 +88,15 @@ LayerValue WrittenBy(const LayerStep& step) {
 }
 
 bool IsOfAllRows(LayerProgram program, LayerValue value) {
-  return std::ranges::any_of(program, [&](const LayerStep& step) {
+  for (; !program.empty(); program = program.subspan(1)) {
+    const LayerStep& step = program.front();
     const auto* attend = std::get_if<AttendStep>(&step);
-    if (attend != nullptr) return value == attend->keys || value == attend->values;
+    if (attend != nullptr && (value == attend->keys || value == attend->values)) return true;
+    if (attend != nullptr || !Reads(step, value) || WrittenBy(step) == value) continue;
     // The values that such a value is made from are wanted of all rows too.
-    return Reads(step, value) && WrittenBy(step) != value && IsOfAllRows(program, WrittenBy(step));
-  });
+    if (IsOfAllRows(program.subspan(1), WrittenBy(step))) return true;
+  }
+  return false;
 }
 
 }  // namespace sti

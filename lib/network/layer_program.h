@@ -16,17 +16,18 @@ namespace sti {
 
 /// A value that a layer computes, a row a token. What a slice has a part of lies by slices.
 enum class LayerValue : uint8_t {
-  kInput,  ///< the layer's input
+  kInput,   ///< the layer's input; with norms in front, the rows to which the layer adds
+  kNormed,  ///< the norm of that, where it stands in front of attention
   kQueries,
   kKeys,
   kValues,
   kContext,       ///< what attention gives
   kAttentionSum,  ///< the products of O, and behind an AddStep the input too
-  kAttended,      ///< the norm of that
+  kAttended,      ///< what the FFN is given: the norm of that, or of what it was added to
   kInner,         ///< the products of FFN1
   kActive,        ///< their activation
   kOutputSum,     ///< the products of FFN2, and behind an AddStep what they were made from too
-  kOutput,        ///< the layer's output
+  kOutput,        ///< the layer's output, where a norm makes it
 };
 
 /// All values of a layer.
@@ -88,14 +89,19 @@ struct NormStep {
 
 using LayerStep = std::variant<LinearStep, AttendStep, ActivateStep, AddStep, NormStep>;
 
-/// The steps of a layer in the order in which they run. Each value is written by one step, apart
-/// from what an AddStep adds, and by none that comes behind one that reads it.
+/// The steps of a layer in the order in which they run. Each value but kInput is written by one
+/// step, apart from what an AddStep adds, and by none that comes behind one that reads it. The
+/// value that the last step writes is the layer's output.
 using LayerProgram = std::span<const LayerStep>;
 
-/// Returns BERT's layer, which all families have so far: attention, then the FFN, each with a
-/// residual connection and a norm behind it. A backward pass, which goes the other way, adds up the
-/// gradients of queries, keys and values in this order.
+/// Returns BERT's layer: attention, then the FFN, each with a residual connection and a norm behind
+/// it. A backward pass, which goes the other way, adds up the gradients of queries, keys and values
+/// in this order.
 LayerProgram EncoderLayer();
+
+/// Returns the layer of a model of `shape`: BERT's, or one with its norms in front, as ViT and
+/// GPT-2 have it.
+LayerProgram LayerOf(const ModelShape& shape);
 
 /// Returns the first piece of a program, up to the context of attention, and the second, what comes
 /// behind it: layers that differ in one slice share the contexts of the others.

@@ -21,6 +21,8 @@ uint64_t LengthOf(Extent extent, const ModelShape& shape) {
       return shape.token_types;
     case Extent::kLabels:
       return shape.labels;
+    case Extent::kPatch:
+      return shape.image ? shape.image->patch_values() : 0;
   }
   return 0;
 }
@@ -42,6 +44,11 @@ TensorSize SizeOf(const TensorSpec& tensor, const ModelShape& shape) {
 
 std::vector<uint64_t> ShapeOf(const TensorSpec& tensor, const ModelShape& shape) {
   const TensorSize size = SizeOf(tensor, shape);
+  if (tensor.role == TensorRole::kPatchWeight && shape.image) {  // of a convolution
+    return {size.rows, shape.image->channels, shape.image->patch, shape.image->patch};
+  }
+  if (tensor.role == TensorRole::kClassToken) return {1, 1, size.rows};
+  if (tensor.role == TensorRole::kPatchPositions) return {1, size.rows, size.columns};
   if (tensor.columns == Extent::kOne) return {size.rows};
   return {size.rows, size.columns};
 }

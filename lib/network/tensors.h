@@ -1,4 +1,4 @@
-// The tensors of an encoder are listed here and nowhere else: what each is for, its size, where a
+// The tensors of a network are listed here and nowhere else: what each is for, its size, where a
 // container keeps it, and how it is cut into shards. All that follows from the list is derived from
 // it: a shard's weights and their order, sizes of resident parts, digests, names in published
 // files.
@@ -28,17 +28,23 @@ enum class TensorRole : uint8_t {
   kKeyBias,
   kValueBias,
   kOutputBias,
-  kAttentionNormWeight,  ///< of the norm behind attention
+  kAttentionNormWeight,  ///< of the norm behind attention, or before (ModelShape::norm_before)
   kAttentionNormBias,
   kFfn1Bias,
   kFfn2Bias,
-  kOutputNormWeight,  ///< of the norm behind the FFN
+  kOutputNormWeight,  ///< of the norm behind the FFN, or before
   kOutputNormBias,
   kTypeEmbeddings,
   kEmbeddingNormWeight,
   kEmbeddingNormBias,
   kProjectionWeight,  ///< from the sum of embeddings to d, where they have another width
   kProjectionBias,
+  kPatchWeight,  ///< from the values of a patch to d
+  kPatchBias,
+  kClassToken,       ///< the embedding of the token in front of an image's patches
+  kPatchPositions,   ///< position embeddings of a model of images, which needs all of them
+  kFinalNormWeight,  ///< of the norm behind the last layer
+  kFinalNormBias,
   kPoolerWeight,
   kPoolerBias,
   kClassifierWeight,
@@ -66,6 +72,7 @@ enum class Extent : uint8_t {
   kPositions,   ///< P
   kTypes,       ///< T
   kLabels,      ///< C
+  kPatch,       ///< values of a patch
 };
 
 /// The way in which the slices of a layer share a tensor (STI Table 1). Outputs are rows, as in y =
@@ -121,6 +128,12 @@ inline constexpr std::array kTensors = [] {
       {kEmbeddingNormBias, kEmbedding, kOne, Home::kEmbedding},
       {kProjectionWeight, kHidden, kEmbedding, Home::kEmbedding},
       {kProjectionBias, kHidden, kOne, Home::kEmbedding},
+      {kPatchWeight, kHidden, kPatch, Home::kEmbedding},
+      {kPatchBias, kHidden, kOne, Home::kEmbedding},
+      {kClassToken, kHidden, kOne, Home::kEmbedding},
+      {kPatchPositions, kPositions, kHidden, Home::kEmbedding},
+      {kFinalNormWeight, kHidden, kOne, Home::kHead},
+      {kFinalNormBias, kHidden, kOne, Home::kHead},
       {kPoolerWeight, kHidden, kHidden, Home::kHead, kNone, Held::kAsStored},
       {kPoolerBias, kHidden, kOne, Home::kHead},
       {kClassifierWeight, kLabels, kHidden, Home::kHead},
@@ -162,6 +175,22 @@ constexpr std::span<const TensorSpec> TensorsAt(Home home) {
 /// Returns whether a model of `shape` has a tensor. One that it lacks has no values.
 constexpr bool HasTensor(const TensorSpec& tensor, const ModelShape& shape) {
   switch (tensor.role) {
+    case TensorRole::kTypeEmbeddings:
+      return shape.token_types > 0;
+    case TensorRole::kEmbeddingNormWeight:
+    case TensorRole::kEmbeddingNormBias:
+      return !shape.norm_before;
+    case TensorRole::kPatchWeight:
+    case TensorRole::kPatchBias:
+    case TensorRole::kClassToken:
+    case TensorRole::kPatchPositions:
+      return shape.image.has_value();
+    case TensorRole::kWordEmbeddings:
+    case TensorRole::kPositionEmbeddings:
+      return !shape.image.has_value();
+    case TensorRole::kFinalNormWeight:
+    case TensorRole::kFinalNormBias:
+      return shape.norm_before;
     case TensorRole::kProjectionWeight:
     case TensorRole::kProjectionBias:
       return shape.embedding.has_value();
@@ -214,7 +243,8 @@ struct TensorSize {
 /// Returns the size of a whole tensor in a model of `shape`; 0 x 0 if the model lacks it.
 TensorSize SizeOf(const TensorSpec& tensor, const ModelShape& shape);
 
-/// Returns the shape that published files give it: [rows, columns], or [rows] of a vector.
+/// Returns the shape that published files give it: [rows, columns], or [rows] of a vector, and what
+/// images are embedded by with more extents.
 std::vector<uint64_t> ShapeOf(const TensorSpec& tensor, const ModelShape& shape);
 
 /// Returns the size of the part of it that one slice has; all of it where it is not cut.

@@ -22,6 +22,10 @@ constexpr Trait kTraits[] = {
      [](const ModelInfo& info) { return info.head.pooling == Pooling::kMaximum; }},
     {"unit length", [](const ModelInfo& info) { return info.head.unit_length; }},
     {"token labels", [](const ModelInfo& info) { return info.labels_tokens(); }},
+    {"plain head",
+     [](const ModelInfo& info) { return info.has_labels() && !info.shape.has_pooler; }},
+    {"norm before", [](const ModelInfo& info) { return info.shape.norm_before; }},
+    {"image input", [](const ModelInfo& info) { return info.shape.image.has_value(); }},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The input and the output of a run. A pass is one computation on a route: it takes token
-// ids, or the hidden rows that another pipeline has come to, through the layers of a route's plan
-// (pipeline/routes.h), and gives logits or hidden rows.
+// ids, images, or the hidden rows that another pipeline has come to, through the layers of a
+// route's plan (pipeline/routes.h), and gives logits or hidden rows.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,12 @@ struct TokenInput {
   std::span<const uint32_t> types;
 };
 
+/// Images [images, channels, size, size], scaled as the model's pixels are, each of which is a
+/// sequence: a class token, and a token for each patch.
+struct ImageInput {
+  std::span<const float> values;
+};
+
 /// Hidden rows [tokens, hidden] that layers before the plan's have come to. They are embedded.
 struct HiddenInput {
   std::span<const float> rows;
@@ -29,9 +35,9 @@ struct HiddenInput {
 
 /// One or several sequences, one after another, without padding. Not owning.
 struct Pass {
-  std::variant<TokenInput, HiddenInput> input;
+  std::variant<TokenInput, HiddenInput, ImageInput> input;
   /// [sequences + 1] The first token of each sequence; the last entry is the end of all. Empty: one
-  /// sequence.
+  /// sequence, or as many as there are images.
   std::span<const uint32_t> offsets;
 };
 

@@ -17,7 +17,7 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
   PlanBounds bounds;
   bounds.layers = index.info.shape.layers;
   bounds.width = index.info.shape.width;
-  bounds.least_length = kMinLength;
+  bounds.least_length = index.info.min_length();
   bounds.most_length = index.info.max_length();
   bounds.vocabulary = index.info.shape.vocabulary;
   bounds.model = index.model;

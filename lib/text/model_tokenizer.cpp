@@ -57,6 +57,7 @@ Result<Vocabulary> LoadVocabulary(ContainerFile& file) {
 }
 
 uint64_t TokenizerBytes(const ContainerIndex& index) {
+  if (!index.info.has_text()) return 0;
   constexpr uint64_t kLeastMergeBytes = 4;  // "a b" and the end of its line
   const uint64_t tokens = index.info.shape.vocabulary;
   const uint64_t bytes =

@@ -19,6 +19,8 @@ inline constexpr uint32_t kMaxPositions = 65536;      ///< P
 inline constexpr uint32_t kMaxTokenTypes = 16;        ///< T
 inline constexpr uint32_t kMaxLabels = 65536;         ///< C
 inline constexpr uint32_t kMaxMerges = 1U << 22;
+inline constexpr uint32_t kMaxImageSize = 4096;  ///< pixels of a side
+inline constexpr uint32_t kMaxChannels = 16;     ///< values of a pixel
 
 // Containers.
 inline constexpr uint64_t kMaxIndexBytes = uint64_t{256} << 20;
@@ -65,7 +67,7 @@ inline constexpr uint64_t kMaxDeviceBytes = uint64_t{1} << 50;  ///< memory of a
 inline constexpr double kMaxLinkBitsPerS = 1e15;
 
 // Plans.
-inline constexpr uint32_t kMinLength = 2;  ///< tokens of a model's shortest input: cls and sep
+inline constexpr uint32_t kMinLength = 2;         ///< tokens of the shortest text: cls and sep
 inline constexpr uint32_t kMaxLength = 1U << 20;  ///< tokens of an input
 inline constexpr uint32_t kMaxThreads = 256;
 inline constexpr size_t kMaxVariants = 64;

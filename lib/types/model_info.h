@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "types/limits.h"
 #include "types/model_order.h"
 #include "types/submodel.h"
 
@@ -18,19 +19,37 @@ enum class DataType : uint8_t { kF32 = 0, kF16 = 1, kBF16 = 2 };
 
 constexpr uint32_t BytesOf(DataType type) { return type == DataType::kF32 ? 4 : 2; }
 
-/// Sizes of a BERT-like encoder. N x M shards: `layers` x `width` (STI 4.2, Table 1).
+/// The images that a model takes: square, and cut into square patches, each of which is a token.
+struct ImageShape {
+  uint32_t size = 0;      ///< pixels of a side; a multiple of `patch`
+  uint32_t patch = 0;     ///< pixels of a patch's side
+  uint32_t channels = 0;  ///< values of a pixel
+
+  friend bool operator==(const ImageShape&, const ImageShape&) = default;
+  [[nodiscard]] uint32_t patches() const { return (size / patch) * (size / patch); }
+  /// Returns how many values a patch has.
+  [[nodiscard]] uint32_t patch_values() const { return channels * patch * patch; }
+  /// Returns how many values an image has.
+  [[nodiscard]] uint64_t values() const { return uint64_t{channels} * size * size; }
+};
+
+/// Sizes of a transformer. N x M shards: `layers` x `width` (STI 4.2, Table 1).
 struct ModelShape {
   uint32_t layers = 0;         ///< N
   uint32_t width = 0;          ///< M, attention heads and therefore slices a layer
   uint32_t hidden = 0;         ///< d; a multiple of M
   uint32_t ffn = 0;            ///< d_ff; a multiple of M
-  uint32_t vocabulary = 0;     ///< rows of the word embeddings
+  uint32_t vocabulary = 0;     ///< rows of the word embeddings; 0 of a model of images
   uint32_t max_positions = 0;  ///< rows of the position embeddings
-  uint32_t token_types = 0;    ///< rows of the token type embeddings
-  uint32_t labels = 0;         ///< classes of a text or of a token; 0 of a model that embeds
+  uint32_t token_types = 0;    ///< rows of the token type embeddings; 0: tokens have no types
+  uint32_t labels = 0;         ///< classes of an input or of a token; 0 of a model that embeds
   /// E, the width of embedding rows, where it is not d: then their sum is projected to d.
   std::optional<uint32_t> embedding = std::nullopt;
   bool has_pooler = true;  ///< a dense layer [d, d] stands between encoder and classifier
+  /// Norms stand in front of attention and of the FFN, and one behind the last layer; otherwise
+  /// they stand behind them, and one behind the sum of embeddings.
+  bool norm_before = false;
+  std::optional<ImageShape> image = std::nullopt;  ///< inputs are images; nothing: texts
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
   [[nodiscard]] uint32_t head_dim() const { return hidden / width; }
@@ -119,6 +138,21 @@ struct TokenizerInfo {
   }
 };
 
+/// Says how the pixels of an image become values, channel by channel: (pixel / 255 - mean) /
+/// deviation, of pixels from 0 to 255.
+struct PixelScale {
+  std::vector<float> mean;
+  std::vector<float> deviation;  ///< above 0
+
+  friend bool operator==(const PixelScale&, const PixelScale&) = default;
+};
+
+/// Returns whether images can have this shape, within the limits.
+bool IsImageShape(const ImageShape& image);
+
+/// Returns whether this is a scale of pixels of so many channels.
+bool IsPixelScale(const PixelScale& pixels, uint32_t channels);
+
 /// Holds everything about a model but its tensors.
 struct ModelInfo {
   ModelShape shape;
@@ -138,7 +172,10 @@ struct ModelInfo {
   HeadTraits head = {};
   Problem problem = Problem::kSingleLabel;
   uint32_t position_offset = 0;  ///< row of the position embeddings that the first token has
+  PixelScale pixels = {};        ///< of a model of images
 
+  /// Returns whether inputs are texts; otherwise they are images, and there is no tokenizer.
+  [[nodiscard]] bool has_text() const { return !shape.image.has_value(); }
   /// Returns whether the head labels texts.
   [[nodiscard]] bool has_labels() const { return head.output == HeadOutput::kLabels; }
   /// Returns whether the head gives vectors of texts.
@@ -147,6 +184,11 @@ struct ModelInfo {
   [[nodiscard]] bool labels_tokens() const { return head.output == HeadOutput::kTokenLabels; }
   /// Returns how many numbers each result of the head has: a logit a label, or d.
   [[nodiscard]] uint32_t head_values() const { return embeds() ? shape.hidden : shape.labels; }
+
+  /// Returns the shortest input in tokens: cls and sep, or a whole image.
+  [[nodiscard]] uint32_t min_length() const {
+    return shape.image ? shape.max_positions : kMinLength;
+  }
 
   /// Returns the longest input in tokens: as many as there are positions, or fewer where the
   /// tokenizer cuts before.

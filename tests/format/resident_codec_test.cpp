@@ -156,9 +156,15 @@ TEST(ReadTensors, GivesTensorsInOrderInEveryType) {
     const ResidentLocation location = Embedding(type);
     const auto tensors = Read(location, raw);
     ASSERT_TRUE(Succeeded(tensors));
-    EXPECT_EQ(
-        *tensors,
-        (Tensors{{0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5}, {4, 4.5, 5, 5.5}, {6, 6.5, 7, 7.5}, {}, {}}));
+    EXPECT_EQ(*tensors, (Tensors{{0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5},
+                                 {4, 4.5, 5, 5.5},
+                                 {6, 6.5, 7, 7.5},
+                                 {},
+                                 {},
+                                 {},
+                                 {},
+                                 {},
+                                 {}}));
     for (const size_t size : {size_t{0}, raw.size() - 1, raw.size() - BytesOf(type)}) {
       EXPECT_TRUE(FailedWith(Read(location, std::span(raw).first(size)), ErrorKind::kDamaged,
                              "another size than the shape"));

@@ -175,6 +175,19 @@ TEST(LayerNormRow, ConstantRowsAndNoSecondInput) {
   for (const float value : x) EXPECT_EQ(value, 0.5f);
 }
 
+TEST(AddTo, AddsAsManyAsItIsTold) {
+  testing::ForEachInstructionSet([] {
+    for (uint32_t count = 0; count < 70; ++count) {
+      std::vector<float> x(count + 1);
+      std::iota(x.begin(), x.end(), 1.0f);
+      std::vector<float> sums(count + 1, 0.5f);
+      AddTo(x.data(), count, sums.data());
+      for (uint32_t i = 0; i < count; ++i) ASSERT_EQ(sums[i], x[i] + 0.5f);
+      EXPECT_EQ(sums[count], 0.5f);
+    }
+  });
+}
+
 TEST(TanhRow, AgreesWithDoubles) {
   testing::ForEachInstructionSet([] {
     const auto x = Sweep();

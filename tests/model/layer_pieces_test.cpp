@@ -17,7 +17,7 @@ constexpr uint32_t kWidth = 4;
 constexpr uint32_t kHead = 26;
 constexpr size_t kSlack = 16;
 
-ModelInfo Info() {
+ModelInfo Info(bool norm_before) {
   ModelInfo info;
   info.shape = {.layers = 2,
                 .width = kWidth,
@@ -26,12 +26,14 @@ ModelInfo Info() {
                 .vocabulary = 10,
                 .max_positions = 128,
                 .token_types = 2,
-                .labels = 3};
+                .labels = 3,
+                .norm_before = norm_before};
   info.layer_norm_eps = 1e-12;
   return info;
 }
 
-class LayerPieces : public ::testing::Test {
+/// Layers with their norms behind attention and FFN, and such with them in front.
+class LayerPieces : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     std::mt19937 random(4);
@@ -90,7 +92,7 @@ class LayerPieces : public ::testing::Test {
     return first;
   }
 
-  ModelInfo info_ = Info();
+  ModelInfo info_ = Info(GetParam());
   TestLayer layer_{info_.shape, 5};
   std::vector<uint32_t> offsets_ = {0, 9, 10, 75, 90};
   std::vector<uint32_t> indexes_ = {3, 0, 2};
@@ -101,7 +103,7 @@ class LayerPieces : public ::testing::Test {
   std::unique_ptr<Transformer> transformer_;
 };
 
-TEST_F(LayerPieces, EveryInstructionSetGivesTheBitsOfTheWholeLayer) {
+TEST_P(LayerPieces, EveryInstructionSetGivesTheBitsOfTheWholeLayer) {
   testing::ForEachInstructionSet([&] {
     Use({Backend::kNative}, 1);
     EXPECT_EQ(InPieces(OutputRows::kAll), whole_);
@@ -110,7 +112,7 @@ TEST_F(LayerPieces, EveryInstructionSetGivesTheBitsOfTheWholeLayer) {
   });
 }
 
-TEST_F(LayerPieces, EveryComputeTypeGivesTheBitsOfTheWholeLayer) {
+TEST_P(LayerPieces, EveryComputeTypeGivesTheBitsOfTheWholeLayer) {
   for (const ComputeType type : ComputeTypes()) {
     SCOPED_TRACE(NameOf(type));
     Use({Backend::kNative, type}, 2);
@@ -120,7 +122,10 @@ TEST_F(LayerPieces, EveryComputeTypeGivesTheBitsOfTheWholeLayer) {
   }
 }
 
-TEST_F(LayerPieces, TheContextOfAllSlicesHoldsThatOfEach) {
+INSTANTIATE_TEST_SUITE_P(Norms, LayerPieces, ::testing::Bool(),
+                         [](const auto& tried) { return tried.param ? "InFront" : "Behind"; });
+
+TEST_P(LayerPieces, TheContextOfAllSlicesHoldsThatOfEach) {
   Use({Backend::kNative}, 1);
   const size_t stride = indexes_.size() * kHead;
   std::vector<float> all(sequences() * stride + kSlack);

@@ -1,4 +1,5 @@
-// A BERT layer in plain doubles: the definition that the kernels are held against.
+// A layer in plain doubles, with its norms behind or in front: the definition that the kernels are
+// held against.
 #pragma once
 
 #include <algorithm>
@@ -121,7 +122,8 @@ inline Doubles ReferenceHead(const Doubles& q, const Doubles& k, const Doubles& 
   return context;
 }
 
-/// One sequence through the slices of a layer, with the erf GELU.
+/// One sequence through the slices of a layer, with the erf GELU: BERT's, or with its norms in
+/// front of attention and of the FFN.
 inline Doubles ReferenceLayer(const TestLayer& layer, std::span<const uint32_t> indexes,
                               Doubles hidden, double eps) {
   const LayerParameters& p = layer.parameters;
@@ -129,29 +131,39 @@ inline Doubles ReferenceLayer(const TestLayer& layer, std::span<const uint32_t> 
   const size_t dim = layer.shape.head_dim();
   const size_t neurons = layer.shape.slice_ffn();
   const size_t rows = hidden.size() / d;
+  const bool before = layer.shape.norm_before;
+  const auto norm_attention = [&](Doubles* x) {
+    ReferenceNorm(x, p[TensorRole::kAttentionNormWeight], p[TensorRole::kAttentionNormBias], eps);
+  };
+  const auto norm_output = [&](Doubles* x) {
+    ReferenceNorm(x, p[TensorRole::kOutputNormWeight], p[TensorRole::kOutputNormBias], eps);
+  };
+  Doubles input = hidden;
+  if (before) norm_attention(&input);
   Doubles sums = RowsOf(p[TensorRole::kOutputBias].data(), d, rows);
   for (const uint32_t s : indexes) {
     Doubles q = RowsOf(p[TensorRole::kQueryBias].data() + s * dim, dim, rows);
     Doubles k = RowsOf(p[TensorRole::kKeyBias].data() + s * dim, dim, rows);
     Doubles v = RowsOf(p[TensorRole::kValueBias].data() + s * dim, dim, rows);
-    AddProduct(hidden, layer.shards[s], layer.matrices[TensorRole::kQueryWeight], &q);
-    AddProduct(hidden, layer.shards[s], layer.matrices[TensorRole::kKeyWeight], &k);
-    AddProduct(hidden, layer.shards[s], layer.matrices[TensorRole::kValueWeight], &v);
+    AddProduct(input, layer.shards[s], layer.matrices[TensorRole::kQueryWeight], &q);
+    AddProduct(input, layer.shards[s], layer.matrices[TensorRole::kKeyWeight], &k);
+    AddProduct(input, layer.shards[s], layer.matrices[TensorRole::kValueWeight], &v);
     AddProduct(ReferenceHead(q, k, v, dim), layer.shards[s],
                layer.matrices[TensorRole::kOutputWeight], &sums);
   }
   for (size_t i = 0; i < hidden.size(); ++i) hidden[i] += sums[i];
-  ReferenceNorm(&hidden, p[TensorRole::kAttentionNormWeight], p[TensorRole::kAttentionNormBias],
-                eps);
+  if (!before) norm_attention(&hidden);
+  input = hidden;
+  if (before) norm_output(&input);
   sums = RowsOf(p[TensorRole::kFfn2Bias].data(), d, rows);
   for (const uint32_t s : indexes) {
     Doubles inner = RowsOf(p[TensorRole::kFfn1Bias].data() + s * neurons, neurons, rows);
-    AddProduct(hidden, layer.shards[s], layer.matrices[TensorRole::kFfn1Weight], &inner);
+    AddProduct(input, layer.shards[s], layer.matrices[TensorRole::kFfn1Weight], &inner);
     for (double& x : inner) x = x / 2 * std::erfc(-x / std::sqrt(2.0));
     AddProduct(inner, layer.shards[s], layer.matrices[TensorRole::kFfn2Weight], &sums);
   }
   for (size_t i = 0; i < hidden.size(); ++i) hidden[i] += sums[i];
-  ReferenceNorm(&hidden, p[TensorRole::kOutputNormWeight], p[TensorRole::kOutputNormBias], eps);
+  if (!before) norm_output(&hidden);
   return hidden;
 }
 

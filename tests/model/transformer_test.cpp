@@ -26,6 +26,12 @@ ModelShape Shape(uint32_t width, uint32_t head_dim, uint32_t slice_ffn) {
           .labels = 3};
 }
 
+/// The same with its norms in front of attention and FFN.
+ModelShape NormsBefore(ModelShape shape) {
+  shape.norm_before = true;
+  return shape;
+}
+
 ModelInfo Info(const ModelShape& shape) {
   ModelInfo info;
   info.shape = shape;
@@ -68,7 +74,9 @@ void ExpectAgrees(const TestLayer& layer, std::span<const uint32_t> indexes,
 
 TEST(Transformer, AgreesWithDoublesOnAnyShapeSubmodelAndThreadCount) {
   const std::vector<uint32_t> offsets = {0, 1, 18, 67};  // one token; one block; two blocks
-  for (const auto& shape : {Shape(12, 26, 100), Shape(2, 64, 48), Shape(3, 5, 7)}) {
+  for (const auto& shape :
+       {Shape(12, 26, 100), Shape(2, 64, 48), Shape(3, 5, 7), NormsBefore(Shape(12, 26, 100)),
+        NormsBefore(Shape(2, 64, 48)), NormsBefore(Shape(3, 5, 7))}) {
     const TestLayer layer(shape, 11);
     std::mt19937 random(3);
     const auto hidden = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
@@ -85,21 +93,23 @@ TEST(Transformer, AgreesWithDoublesOnAnyShapeSubmodelAndThreadCount) {
 }
 
 TEST(Transformer, EveryInstructionSetAgrees) {
-  const auto shape = Shape(4, 26, 20);
-  const TestLayer layer(shape, 5);
-  std::mt19937 random(4);
-  const std::vector<uint32_t> offsets = {0, 9, 30};
-  const std::vector<uint32_t> indexes = {0, 1, 3};
-  const auto hidden = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
-  testing::ForEachInstructionSet([&] {
-    ExpectAgrees(layer, indexes, offsets, hidden, RunLayer(layer, indexes, offsets, hidden, {}));
-  });
+  for (const auto& shape : {Shape(4, 26, 20), NormsBefore(Shape(4, 26, 20))}) {
+    const TestLayer layer(shape, 5);
+    std::mt19937 random(4);
+    const std::vector<uint32_t> offsets = {0, 9, 30};
+    const std::vector<uint32_t> indexes = {0, 1, 3};
+    const auto hidden = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
+    testing::ForEachInstructionSet([&] {
+      ExpectAgrees(layer, indexes, offsets, hidden, RunLayer(layer, indexes, offsets, hidden, {}));
+    });
+  }
 }
 
 // Layers end in a norm, so numbers are about one: what rounding does shows in their distance.
 TEST(Transformer, LowerPrecisionsErrLittle) {
   const std::vector<uint32_t> offsets = {0, 1, 18, 67};
-  for (const auto& shape : {Shape(4, 32, 64), Shape(3, 26, 20), Shape(3, 5, 7)}) {
+  for (const auto& shape :
+       {Shape(4, 32, 64), Shape(3, 26, 20), Shape(3, 5, 7), NormsBefore(Shape(3, 26, 20))}) {
     const TestLayer layer(shape, 11);
     std::mt19937 random(3);
     const auto hidden = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
@@ -137,7 +147,15 @@ TEST(Transformer, OpenBlasAgrees) {
 }
 
 // Same bits for any thread count, and for a sequence alone or in any company.
-TEST(Transformer, BitsDependOnNothingButTheSequence) {
+class OfEitherNorm : public ::testing::TestWithParam<bool> {
+ protected:
+  [[nodiscard]] static ModelShape Shape(uint32_t width, uint32_t head_dim, uint32_t slice_ffn) {
+    const ModelShape shape = sti::Shape(width, head_dim, slice_ffn);
+    return GetParam() ? NormsBefore(shape) : shape;
+  }
+};
+
+TEST_P(OfEitherNorm, BitsDependOnNothingButTheSequence) {
   const auto shape = Shape(6, 26, 50);
   const TestLayer layer(shape, 7);
   std::mt19937 random(9);
@@ -161,9 +179,13 @@ TEST(Transformer, BitsDependOnNothingButTheSequence) {
   });
 }
 
+INSTANTIATE_TEST_SUITE_P(Transformer, OfEitherNorm, ::testing::Bool(), [](const auto& tried) {
+  return tried.param ? "NormsBefore" : "NormsBehind";
+});
+
 // Each query gives weights that sum to one in each slice, and the sums change no bit of the layer.
 TEST(Transformer, WhatTokensReceiveAddsUpToAllThatQueriesGive) {
-  const auto shape = Shape(6, 26, 50);
+  const auto shape = NormsBefore(Shape(6, 26, 50));
   const TestLayer layer(shape, 7);
   std::mt19937 random(9);
   const std::vector<uint32_t> offsets = {0, 3, 60};

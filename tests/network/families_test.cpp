@@ -33,13 +33,16 @@ TEST(Families, EachHasANumberATypeAndAClassOfItsOwn) {
 // A tensor without a name is one that models of the family do not have.
 TEST(Families, EachNamesAllTensorsThatItsModelsHave) {
   for (const Family* family : Families()) {
+    ModelShape shape = {.vocabulary = 1, .max_positions = 2, .token_types = 1, .labels = 1};
+    if (!family->has_types) shape.token_types = 0;
+    if (family->keys.embedding != nullptr) shape.embedding = 1;
+    if (family->input == FamilyInput::kImages) shape.image = ImageShape{1, 1, 1};
+    shape.norm_before = family->norm_before;
+    shape.has_pooler = family->pooler != PoolerActivation::kNone;
     std::set<std::string> names;
     for (const TensorSpec& tensor : kTensors) {
       const std::string name = NameOf(tensor.role, 1, *family);
-      const bool is_types = tensor.role == kTypeEmbeddings;
-      const bool projects = tensor.role == kProjectionWeight || tensor.role == kProjectionBias;
-      const bool lacks =
-          (is_types && !family->has_types) || (projects && family->keys.embedding == nullptr);
+      const bool lacks = !HasTensor(tensor, shape);
       EXPECT_EQ(name.empty(), lacks) << family->model_type << ": " << name;
       EXPECT_TRUE(lacks || names.insert(name).second) << "two tensors are called " << name;
     }
@@ -61,10 +64,16 @@ TEST(Families, NamesAreThoseOfPublishedFiles) {
   const Family& roberta = *FindFamily("roberta");
   EXPECT_EQ(NameOf(kFfn1Weight, 2, roberta), "roberta.encoder.layer.2.intermediate.dense.weight");
   EXPECT_EQ(NameOf(kClassifierBias, 0, roberta), "classifier.out_proj.bias");
+  const Family& vit = *FindFamily("vit");
+  EXPECT_EQ(NameOf(kQueryWeight, 0, vit), "vit.encoder.layer.0.attention.attention.query.weight");
+  EXPECT_EQ(NameOf(kClassToken, 0, vit), "vit.embeddings.cls_token");
+  EXPECT_EQ(NameOf(kFinalNormBias, 0, vit), "vit.layernorm.bias");
+  EXPECT_EQ(ClassOf(vit, HeadOutput::kLabels), "ViTForImageClassification");
 }
 
 TEST(Families, AllNameTheClassifierOfTokensAlike) {
   for (const Family* family : Families()) {
+    if (family->input != FamilyInput::kTexts) continue;
     EXPECT_EQ(NameOf(kClassifierWeight, 0, *family, HeadOutput::kTokenLabels), "classifier.weight");
     EXPECT_EQ(NameOf(kClassifierBias, 0, *family, HeadOutput::kTokenLabels), "classifier.bias");
     EXPECT_EQ(NameOf(kQueryBias, 1, *family, HeadOutput::kTokenLabels),

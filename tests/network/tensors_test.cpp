@@ -34,12 +34,38 @@ TEST(Tensors, EachHomeHasItsOwnInStoredOrder) {
   using Counts = std::vector<uint64_t>;
   EXPECT_EQ(CountsAt(Home::kShard), (Counts{16, 16, 16, 16, 24, 24}));
   EXPECT_EQ(CountsAt(Home::kLayer), (Counts{4, 4, 4, 4, 4, 4, 6, 4, 4, 4}));
-  EXPECT_EQ(CountsAt(Home::kEmbedding), (Counts{20, 4, 4, 0, 0}));
+  EXPECT_EQ(CountsAt(Home::kEmbedding), (Counts{20, 4, 4, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(TensorsAt(Home::kEmbedding, Shape()).size(), 3U);
-  EXPECT_EQ(CountsAt(Home::kHead), (Counts{16, 4, 12, 3}));
+  EXPECT_EQ(CountsAt(Home::kHead), (Counts{0, 0, 16, 4, 12, 3}));
   EXPECT_EQ(CountsAt(Home::kRows), (Counts{44, 28}));
   EXPECT_EQ(ValuesAt(Home::kLayer, Shape()), 42U);
-  EXPECT_EQ(kTensors.size(), 27U);
+  EXPECT_EQ(kTensors.size(), 33U);
+}
+
+// A model of images has neither words nor types: it projects patches, and needs all positions.
+TEST(Tensors, ImagesAreProjectedByPatches) {
+  const ModelShape shape = {.layers = 1,
+                            .width = 2,
+                            .hidden = 4,
+                            .ffn = 6,
+                            .max_positions = 5,
+                            .labels = 3,
+                            .has_pooler = false,
+                            .norm_before = true,
+                            .image = ImageShape{.size = 6, .patch = 3, .channels = 2}};
+  const auto shapes_at = [&](Home home) {
+    std::vector<std::vector<uint64_t>> shapes;
+    for (const TensorSpec& tensor : TensorsAt(home, shape))
+      shapes.push_back(ShapeOf(tensor, shape));
+    return shapes;
+  };
+  using Shapes = std::vector<std::vector<uint64_t>>;
+  EXPECT_EQ(shapes_at(Home::kEmbedding), (Shapes{{4, 2, 3, 3}, {4}, {1, 1, 4}, {1, 5, 4}}));
+  EXPECT_EQ(shapes_at(Home::kHead), (Shapes{{4}, {4}, {3, 4}, {3}}));
+  EXPECT_TRUE(TensorsAt(Home::kRows, shape).empty());
+  EXPECT_EQ(TensorsAt(Home::kLayer, shape).size(), CountAt(Home::kLayer));
+  EXPECT_EQ(shape.image->patches(), 4U);
+  EXPECT_EQ(shape.image->values(), 72U);
 }
 
 // Rows and their norm have the width E, which a matrix [d, E] projects.

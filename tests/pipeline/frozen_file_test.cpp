@@ -31,15 +31,23 @@ class FrozenFile : public ::testing::TestWithParam<const char*> {
     digester.Add(bytes);
     return digester.Finish().Hex();
   }
-  static Result<std::vector<float>> Run(const std::string& path, uint32_t bits,
-                                        const std::vector<uint32_t>& ids,
-                                        const std::vector<uint32_t>& types) {
+  // Runs the input that the JSON has: the ids of a text, or the values of an image.
+  Result<std::vector<float>> Run(const std::string& path, uint32_t bits) {
     STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path));
     WholePlanOptions options;
     options.bits = bits;
     STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), options));
     STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), plan, {}));
-    STI_ASSIGN_OR_RETURN(RunResult result, RunTokens(*pipeline, ids, types));
+    if (expected_.contains("image")) {
+      const std::vector<float> image = expected_.at("image");
+      PassOutput output;
+      RunReport report;
+      STI_RETURN_IF_ERROR(pipeline->Run({ImageInput{image}, {}}, {}, &output, &report));
+      return output.values;
+    }
+    STI_ASSIGN_OR_RETURN(RunResult result,
+                         RunTokens(*pipeline, expected_.at("ids").get<std::vector<uint32_t>>(),
+                                   expected_.at("types").get<std::vector<uint32_t>>()));
     return result.values;
   }
 
@@ -151,6 +159,17 @@ TEST(FrozenV1_6, HoldsWhat1_6Added) {
   EXPECT_FALSE(info.shape.has_pooler);
 }
 
+TEST(FrozenV1_8, HoldsAModelOfImages) {
+  const auto file = ContainerFile::Open(std::string(STI_SOURCE_DIR) + "/tests/data/v1.8/vit.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ModelInfo& info = file->index().info;
+  EXPECT_EQ(info.architecture, Architecture::kVit);
+  EXPECT_EQ(info.shape.image, (ImageShape{.size = 12, .patch = 4, .channels = 3}));
+  EXPECT_EQ(info.pixels, (PixelScale{{0.5F, 0.4F, 0.3F}, {0.5F, 0.25F, 0.2F}}));
+  EXPECT_TRUE(info.shape.norm_before);
+  EXPECT_FALSE(info.shape.has_pooler || info.has_text());
+}
+
 // The last stage of the model of v1.1/roberta.sti: its second layer and its head.
 TEST(FrozenV1_7, AStageGivesWhatTheWholeModelGives) {
   const std::string data = std::string(STI_SOURCE_DIR) + "/tests/data/";
@@ -198,6 +217,7 @@ TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
         resident.kind, resident.layer,
         [](TensorRole, uint64_t, std::span<const uint8_t>) { return Status(); })));
   }
+  if (!index.info.has_text()) return;
   const auto vocabulary = file->ReadText(ResidentKind::kVocabulary);
   ASSERT_TRUE(Succeeded(vocabulary));
   EXPECT_EQ(DigestOf(AsBytes(*vocabulary)), expected_.at("vocabulary_digest").get<std::string>());
@@ -207,8 +227,7 @@ TEST_P(FrozenFile, GivesTheFrozenLogits) {
   const auto& logits = expected_.at("logits");
   ASSERT_EQ(logits.size(), 6U);
   for (const auto& [bits, frozen] : logits.items()) {
-    const auto result = Run(path_, static_cast<uint32_t>(std::stoul(bits)), expected_.at("ids"),
-                            expected_.at("types"));
+    const auto result = Run(path_, static_cast<uint32_t>(std::stoul(bits)));
     ASSERT_TRUE(Succeeded(result));
     ASSERT_EQ(result->size(), frozen.size());
     for (size_t i = 0; i < frozen.size(); ++i) {
@@ -223,14 +242,12 @@ TEST_P(FrozenFile, NoFlippedByteBecomesAnotherLabel) {
   const std::string path = folder.File("tiny.sti");
   std::filesystem::copy_file(path_, path);
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  const std::vector<uint32_t> ids = expected_.at("ids");
-  const std::vector<uint32_t> types = expected_.at("types");
-  const auto whole = Run(path, 6, ids, types);
+  const auto whole = Run(path, 6);
   ASSERT_TRUE(Succeeded(whole));
   size_t refused = 0;
   for (uint64_t at = 0; at < std::filesystem::file_size(path); at += 61) {
     ASSERT_TRUE(DamageByte(path, at, 0x08).ok());
-    const auto result = Run(path, 6, ids, types);
+    const auto result = Run(path, 6);
     if (result.ok()) {
       EXPECT_EQ(*result, *whole) << "byte " << at;
     } else {
@@ -245,7 +262,7 @@ TEST_P(FrozenFile, NoFlippedByteBecomesAnotherLabel) {
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenFile,
                          ::testing::Values("v1/tiny", "v1.1/roberta", "v1.1/multilabel",
                                            "v1.2/shallow", "v1.3/cut", "v1.4/electra",
-                                           "v1.5/sentences", "v1.6/tokens"),
+                                           "v1.5/sentences", "v1.6/tokens", "v1.8/vit"),
                          [](const ::testing::TestParamInfo<const char*>& file) {
                            std::string name = file.param;
                            std::replace_if(

@@ -186,6 +186,15 @@ void LayerNormRowOn(const float* x, const float* y, const float* weight, const f
   }
 }
 
+void AddToOn(const float* x, uint32_t count, float* sums) {
+  const size_t lanes = hn::Lanes(kTag);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::Add(hn::LoadU(kTag, sums + i), hn::LoadU(kTag, x + i)), kTag, sums + i);
+  }
+  for (; i < count; ++i) sums[i] += x[i];
+}
+
 void TanhRowOn(float* x, uint32_t count) {
   Map(x, count, [](V v) HWY_ATTR { return TanhOrNan(v); });
 }
@@ -226,6 +235,7 @@ namespace sti {
 STI_EXPORT(ActivateOn);
 STI_EXPORT(SoftmaxRowOn);
 STI_EXPORT(LayerNormRowOn);
+STI_EXPORT(AddToOn);
 STI_EXPORT(TanhRowOn);
 STI_EXPORT(DotOn);
 
@@ -244,6 +254,8 @@ void LayerNormRow(const float* x, const float* y, const float* weight, const flo
   assert(count > 0);
   STI_DISPATCH(LayerNormRowOn)(x, y, weight, bias, count, eps, out);
 }
+
+void AddTo(const float* x, uint32_t count, float* sums) { STI_DISPATCH(AddToOn)(x, count, sums); }
 
 void TanhRow(float* x, uint32_t count) { STI_DISPATCH(TanhRowOn)(x, count); }
 

@@ -9,5 +9,6 @@ extern const Family kBertFamily;
 extern const Family kDistilBertFamily;
 extern const Family kRobertaFamily;
 extern const Family kElectraFamily;
+extern const Family kVitFamily;
 
 }  // namespace sti

@@ -90,6 +90,8 @@ class PipelineCore {
   void BeginTurnsAnew();
 
   [[nodiscard]] Status CheckExtent(std::span<const uint32_t> offsets, size_t tokens) const;
+  [[nodiscard]] Status CheckImages(const ImageInput& input,
+                                   std::span<const uint32_t> offsets) const;
   [[nodiscard]] Status CheckTokens(const TokenInput& input) const;
   [[nodiscard]] Status CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const;
   [[nodiscard]] Status CheckKeep(std::span<const ShardAtBits> keep) const;

@@ -8,6 +8,7 @@
 #include "base/remedy.h"
 #include "model/batch.h"
 #include "pipeline/core/pipeline_core.h"
+#include "types/finite.h"
 
 namespace sti {
 namespace {
@@ -18,9 +19,12 @@ Status Compute(PassRun& run, const Pass& pass) {
   return run.Finish();
 }
 
-size_t TokensOf(const Pass& pass, size_t hidden) {
+size_t TokensOf(const Pass& pass, const ModelShape& shape) {
   if (const auto* tokens = std::get_if<TokenInput>(&pass.input)) return tokens->ids.size();
-  return std::get<HiddenInput>(pass.input).rows.size() / hidden;
+  if (const auto* images = std::get_if<ImageInput>(&pass.input)) {
+    return shape.image ? images->values.size() / shape.image->values() * shape.max_positions : 0;
+  }
+  return std::get<HiddenInput>(pass.input).rows.size() / shape.hidden;
 }
 
 Error TooLong(size_t tokens, uint32_t length) {
@@ -50,7 +54,7 @@ Result<PassRun*> PipelineCore::Begin(const Pass& pass, const RunTerms& terms, Pa
   if (!plan().ends.head && !output->hidden)
     return UsageError("a stage without a head is asked for what a head gives");
   const Clock::time_point began = Clock::now();
-  const size_t tokens = TokensOf(pass, index().info.shape.hidden);
+  const size_t tokens = TokensOf(pass, index().info.shape);
   const RouteId route = terms.route.value_or(force_->RouteFor(tokens));
   STI_RETURN_IF_ERROR(CheckTerms(terms, route, tokens));
   if (resting_) ReserveWork();
@@ -115,13 +119,18 @@ Result<bool> PipelineCore::StartReads(RouteId id, const RunTerms& terms, RowsCom
 }
 
 Status PipelineCore::Check(const Pass& pass) const {
-  const size_t hidden = index().info.shape.hidden;
-  const size_t tokens = TokensOf(pass, hidden);
+  const ModelShape& shape = index().info.shape;
+  const size_t hidden = shape.hidden;
+  const bool has_images = std::holds_alternative<ImageInput>(pass.input);
+  if (has_images && !shape.image) return UsageError("a model of texts is given images");
+  const size_t tokens = TokensOf(pass, shape);
   if (tokens == 0) return DataError("an input without tokens");
   STI_RETURN_IF_ERROR(CheckOffsets(pass.offsets, tokens));
+  if (has_images) return CheckImages(std::get<ImageInput>(pass.input), pass.offsets);
   STI_RETURN_IF_ERROR(CheckExtent(pass.offsets, tokens));
   if (const auto* input = std::get_if<TokenInput>(&pass.input)) {
     if (!plan().ends.text) return UsageError("a stage that takes hidden rows is given tokens");
+    if (shape.image) return UsageError("a model of images is given tokens");
     return CheckTokens(*input);
   }
   if (std::get<HiddenInput>(pass.input).rows.size() == tokens * hidden) return {};
@@ -141,6 +150,24 @@ Status PipelineCore::CheckExtent(std::span<const uint32_t> offsets, size_t token
   }
   const size_t longest = offsets.empty() ? tokens : batch.longest();
   return longest > max_length() ? Status(TooLong(longest, max_length())) : Status();
+}
+
+Status PipelineCore::CheckImages(const ImageInput& input, std::span<const uint32_t> offsets) const {
+  if (!plan().ends.text) return UsageError("a stage that takes hidden rows is given images");
+  const ModelShape& shape = index().info.shape;
+  if (input.values.size() % shape.image->values() != 0)
+    return UsageError("images that are not whole");
+  const uint64_t count = input.values.size() / shape.image->values();
+  if (count > plan().microbatch) {
+    return UsageError("a pass of " + std::to_string(count) + " images; the plan takes " +
+                      std::to_string(plan().microbatch));
+  }
+  for (size_t s = 1; s < offsets.size(); ++s) {
+    if (offsets[s] - offsets[s - 1] != shape.max_positions)
+      return UsageError("offsets that do not split the tokens into images");
+  }
+  if (AllFinite(input.values)) return {};
+  return DataError("an image with a number that is not finite").In(Source::kInput);
 }
 
 Status PipelineCore::CheckTokens(const TokenInput& input) const {

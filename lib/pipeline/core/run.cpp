@@ -24,7 +24,7 @@ void PassRun::Reserve(uint32_t tokens, const NetworkEnds& ends, bool touch) {
   hidden_buffer_.Renew(count * sizeof(float));
   hidden_ = {reinterpret_cast<float*>(hidden_buffer_.data()), count};
   std::fill(hidden_.begin(), hidden_.end(), 0.0F);  // so that the first input pays no page faults
-  if (ends.text) rows_->Reserve(tokens, touch);
+  if (ends.text && file_.index().info.has_text()) rows_->Reserve(tokens, touch);
 }
 
 void PassRun::Release() {
@@ -69,16 +69,24 @@ void PassRun::BeginDegraded() {
 
 Status PassRun::Embed(const Pass& pass) {
   const auto* tokens = std::get_if<TokenInput>(&pass.input);
+  const auto* images = std::get_if<ImageInput>(&pass.input);
   const auto* hidden = std::get_if<HiddenInput>(&pass.input);
-  const size_t width = file_.index().info.shape.hidden;
+  const ModelShape& shape = file_.index().info.shape;
   offsets_.assign(pass.offsets.begin(), pass.offsets.end());
+  if (images != nullptr) {
+    const size_t count = images->values.size() / shape.image->values();
+    offsets_.resize(count + 1);
+    for (uint32_t i = 0; i <= count; ++i) offsets_[i] = i * shape.max_positions;
+  }
   if (offsets_.empty()) {
-    const size_t count = tokens != nullptr ? tokens->ids.size() : hidden->rows.size() / width;
+    const size_t count =
+        tokens != nullptr ? tokens->ids.size() : hidden->rows.size() / shape.hidden;
     offsets_ = {0, static_cast<uint32_t>(count)};
   }
   tokens_ = offsets_.back();
   if (output_->wants_attention) output_->attention.assign(tokens_, 0);
   if (tokens != nullptr) return EmbedTokens(*tokens);
+  if (images != nullptr) return EmbedImages(*images);
   std::copy(hidden->rows.begin(), hidden->rows.end(), hidden_.begin());
   return ReadsBeforeComputing(route_->plan()) ? AwaitReads() : Status();
 }
@@ -97,6 +105,17 @@ Status PassRun::EmbedTokens(const TokenInput& input) {
   if (!has_rows_) return FallBackBeforeRows();
   STI_RETURN_IF_ERROR(SumTableRows(input));
   transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding);
+  report_->embeddings_us = Now();
+  return {};
+}
+
+// An image has no rows to be read.
+Status PassRun::EmbedImages(const ImageInput& input) {
+  const double waiting = Now();
+  if (ReadsBeforeComputing(route_->plan())) STI_RETURN_IF_ERROR(AwaitReads());
+  report_->embeddings_begin_us = Now();
+  report_->stall_us += report_->embeddings_begin_us - waiting;
+  transformer_.EmbedImages(input.values, resident_.embedding, hidden_.data());
   report_->embeddings_us = Now();
   return {};
 }

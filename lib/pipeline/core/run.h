@@ -94,6 +94,7 @@ class PassRun final : public RunSteps {
  private:
   [[nodiscard]] bool degrades() const { return terms_.degrade_for_us.has_value(); }
   [[nodiscard]] Status EmbedTokens(const TokenInput& input);
+  [[nodiscard]] Status EmbedImages(const ImageInput& input);
   [[nodiscard]] Status SumTableRows(const TokenInput& input);
   [[nodiscard]] Status AwaitReads();
   [[nodiscard]] Status ComputeLayer(uint32_t k);
