@@ -54,6 +54,8 @@ TEST(Limits, AreThoseOfTheContainerDocument) {
                                                 {"merges", kMaxMerges}};
   for (const auto& [name, limit] : rows)
     EXPECT_EQ(NumberAfter(limits, "| " + name + " | "), limit) << name;
+  EXPECT_EQ(NumberAfter(limits, "| S | "), kMaxImageSize);
+  EXPECT_EQ(NumberAfter(limits, "| K | "), kMaxChannels);
   EXPECT_EQ(NumberAfter(limits, "P is at least "), kMinLength);
 }
 
