@@ -213,11 +213,15 @@ class IndexParser {
     return HeadFits(info) ? Status() : Bad("a head of other parts than it says");
   }
 
-  // A model that embeds has neither pooler nor labels, one that labels tokens no pooler, and since
-  // 1.8 one that labels inputs need not have one.
+  // A model that embeds has neither pooler nor labels, and one that labels tokens no pooler. One
+  // that labels inputs has a pooler, or since 1.8 the last norm of norms in front, which alone have
+  // such a head.
   static bool HeadFits(const ModelInfo& info) {
     const ModelShape& shape = info.shape;
-    if (info.has_labels()) return shape.labels > 0 && info.head == HeadTraits();
+    if (info.has_labels()) {
+      return shape.labels > 0 && info.head == HeadTraits() && shape.has_pooler != shape.norm_before;
+    }
+    if (shape.norm_before) return false;
     if (shape.has_pooler || info.problem != Problem::kSingleLabel) return false;
     if (info.labels_tokens()) return shape.labels > 0 && info.head == HeadTraits::OfTokenLabels();
     return shape.labels == 0 && info.head.pooling != Pooling::kNone;

@@ -96,6 +96,22 @@ Result<ContainerIndex> Parsed(const ContainerIndex& index) {
                              kContainerMinor + 1);
 }
 
+// What reads either would look for parameters that it does not have.
+TEST(ContainerHead, LabelsInputsByAPoolerOrByALastNorm) {
+  ForgedContainer forged;
+  forged.index().info.shape.has_pooler = false;
+  forged.index().info.pooler = PoolerActivation::kNone;
+  EXPECT_TRUE(FailedWith(Parsed(forged.index()), ErrorKind::kDamaged, "a head of other parts"));
+  const auto file = ContainerFile::Open(STI_SOURCE_DIR "/tests/data/v1.8/vit.sti");
+  ASSERT_TRUE(Succeeded(file));
+  ContainerIndex with_pooler = file->index();
+  with_pooler.info.pooler = PoolerActivation::kTanh;
+  EXPECT_TRUE(FailedWith(Parsed(with_pooler), ErrorKind::kDamaged, "a head of other parts"));
+  ContainerIndex of_tokens = file->index();
+  of_tokens.info.head = HeadTraits::OfTokenLabels();
+  EXPECT_TRUE(FailedWith(Parsed(of_tokens), ErrorKind::kDamaged, "a head of other parts"));
+}
+
 TEST(ContainerHead, OfAModelThatEmbedsRoundTrips) {
   const ForgedContainer forged = WithMeanPooling();
   EXPECT_EQ(LeastMinorFor(forged.index().info), 5);
