@@ -76,12 +76,7 @@ bool ContainerIndex::Serves(const StageExtent& wanted) const {
 }
 
 uint16_t LeastMinorFor(const ModelInfo& info) {
-  const ModelShape& shape = info.shape;
-  if (shape.norm_before || shape.image || (info.has_labels() && !shape.has_pooler)) return 8;
-  if (info.labels_tokens()) return 6;
-  if (info.embeds()) return 5;
-  if (!TraitsOf(info).empty()) return 4;
-  return NeedsInputRules(info) ? 3 : 2;
+  return std::max<uint16_t>(NeedsInputRules(info) ? 3 : 2, LeastMinorOfTraits(info));
 }
 
 size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer) {

@@ -40,10 +40,8 @@ class Exporter {
     if (index_.info.embeds()) STI_RETURN_IF_ERROR(WriteModules(folder));
     STI_ASSIGN_OR_RETURN(SafetensorsWriter writer,
                          SafetensorsWriter::Create(folder + "/model.safetensors", Plan()));
-    if (index_.info.has_text()) {
-      STI_RETURN_IF_ERROR(AppendRows(writer, index_.words));
-      STI_RETURN_IF_ERROR(AppendRows(writer, index_.positions));
-    }
+    STI_RETURN_IF_ERROR(AppendRows(writer, index_.words));
+    STI_RETURN_IF_ERROR(AppendRows(writer, index_.positions));
     STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kEmbedding, 0));
     for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
       if (options_.cancelled && options_.cancelled()) return CancelledError();
@@ -109,10 +107,8 @@ class Exporter {
     const auto type_of = [&](ResidentKind kind, uint32_t layer) {
       return index_.Resident(kind, layer).type;
     };
-    if (index_.info.has_text()) {
-      add(TensorRole::kWordEmbeddings, TypeOf(index_.words), 0);
-      add(TensorRole::kPositionEmbeddings, TypeOf(index_.positions), 0);
-    }
+    add(TensorRole::kWordEmbeddings, TypeOf(index_.words), 0);
+    add(TensorRole::kPositionEmbeddings, TypeOf(index_.positions), 0);
     add_all(Home::kEmbedding, type_of(ResidentKind::kEmbedding, 0), 0);
     for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
       add_all(Home::kShard, MatrixType(), layer);

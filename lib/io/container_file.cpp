@@ -159,6 +159,7 @@ Status ContainerFile::VisitTensors(ResidentKind kind, uint32_t layer, const Tens
 }
 
 Status ContainerFile::ForEachRow(const RowTable& table, const RowVisit& visit) {
+  if (table.rows == 0) return {};  // of a stage or a model without texts, whose rows have no size
   const uint64_t rows_at_once = kRowChunkBytes / table.row_bytes + 1;
   for (uint64_t first = 0; first < table.rows; first += rows_at_once) {
     const uint64_t rows = std::min<uint64_t>(rows_at_once, table.rows - first);

@@ -10,7 +10,8 @@ namespace {
 
 using enum TensorRole;
 
-constexpr uint32_t kPatchesATask = 8;  // so many share a row of weights while it is near
+// Returns how many patches share a row of weights while it is near.
+uint32_t PatchesATask(const ImageShape& image) { return std::min(8U, image.patches()); }
 
 // Copies a patch to `values` [channels, patch, patch], as the weights of a convolution lie.
 void CopyPatch(const ImageShape& shape, const float* image, uint32_t number, float* values) {
@@ -29,7 +30,8 @@ void CopyPatch(const ImageShape& shape, const float* image, uint32_t number, flo
 
 uint64_t ImageScratchBytes(const ModelShape& shape, uint32_t threads) {
   if (!shape.image) return 0;
-  return uint64_t{threads} * kPatchesATask * shape.image->patch_values() * sizeof(float);
+  return uint64_t{threads} * PatchesATask(*shape.image) * shape.image->patch_values() *
+         sizeof(float);
 }
 
 void EmbedImages(const ModelShape& shape, const EmbeddingParameters& parameters,
@@ -40,16 +42,17 @@ void EmbedImages(const ModelShape& shape, const EmbeddingParameters& parameters,
   const uint32_t width = image.patch_values();
   const uint32_t patches = image.patches();
   const auto count = static_cast<uint32_t>(images.size() / image.values());
-  const uint32_t tasks = (patches + kPatchesATask - 1) / kPatchesATask;
+  const uint32_t a_task = PatchesATask(image);
+  const uint32_t tasks = (patches + a_task - 1) / a_task;
   const float* const weights = parameters[kPatchWeight].data();
   const float* const positions = parameters[kPatchPositions].data();
   scratch.resize(ImageScratchBytes(shape, pool.threads()) / sizeof(float));
   pool.ParallelFor(count * tasks, [&](uint32_t task, uint32_t worker) {
     const float* const pixels = images.data() + (task / tasks) * image.values();
     float* const rows = hidden + size_t{task / tasks} * (patches + 1) * d;
-    const uint32_t first = task % tasks * kPatchesATask;
-    const uint32_t end = std::min(patches, first + kPatchesATask);
-    float* const values = scratch.data() + size_t{worker} * kPatchesATask * width;
+    const uint32_t first = task % tasks * a_task;
+    const uint32_t end = std::min(patches, first + a_task);
+    float* const values = scratch.data() + size_t{worker} * a_task * width;
     for (uint32_t p = first; p < end; ++p)
       CopyPatch(image, pixels, p, values + size_t{p - first} * width);
     for (uint32_t out = 0; out < d; ++out) {

@@ -25,14 +25,18 @@ LinearLimits LinearLimitsOf(const ShardMatrixTable& matrices, const TransformerL
   return limits;
 }
 
+// Returns whether a step adds rows whose sum nothing but the norm behind it wants: not to kInput,
+// to which a layer with its norms in front goes on adding.
+bool AddsForANormAlone(const LayerStep& step) {
+  const auto* add = std::get_if<AddStep>(&step);
+  return add != nullptr && add->out != LayerValue::kInput;
+}
+
 // Returns how many of the first of `steps` are run as one.
 size_t FusedSteps(LayerProgram steps, const ByValue<bool>& is_of_all_rows) {
   const auto* first = std::get_if<LinearStep>(&steps.front());
+  if (first == nullptr) return AddsForANormAlone(steps.front()) ? 2 : 1;
   size_t count = 1;
-  if (first == nullptr) {
-    const bool adds = std::holds_alternative<AddStep>(steps.front());
-    return adds && steps.size() > 1 && std::holds_alternative<NormStep>(steps[1]) ? 2 : 1;
-  }
   for (; count < steps.size(); ++count) {
     if (std::holds_alternative<ActivateStep>(steps[count])) return count + 1;
     const auto* linear = std::get_if<LinearStep>(&steps[count]);
@@ -182,10 +186,10 @@ void LayerExecutor::RunSteps(LayerProgram steps, Frame& frame) {
       RunProducts(steps.first(count), frame);
     } else if (const auto* attend = std::get_if<AttendStep>(&first)) {
       RunAttention(*attend, frame);
-    } else if (const auto* add = std::get_if<AddStep>(&first)) {
-      RunAdd(*add, count > 1 ? &std::get<NormStep>(steps[1]) : nullptr, frame);
+    } else if (const auto* norm = std::get_if<NormStep>(&steps[count - 1])) {
+      RunNorm(*norm, std::get_if<AddStep>(&first), frame);
     } else {
-      RunNorm(std::get<NormStep>(first), frame);
+      RunAdd(std::get<AddStep>(first), frame);
     }
     steps = steps.subspan(count);
   }
@@ -267,34 +271,28 @@ void LayerExecutor::RunAttention(const AttendStep& step, Frame& frame) {
   AddHeadsOf(parts, frame.part.slices.size(), frame.batch->tokens(), frame.received);
 }
 
-// Adds rows, and normalises the sums if a norm stands behind; of sums that no step wants again the
-// norms alone are written.
-void LayerExecutor::RunAdd(const AddStep& add, const NormStep* norm, Frame& frame) {
-  assert(norm == nullptr || norm->in == add.out);
+void LayerExecutor::RunAdd(const AddStep& add, Frame& frame) {
   const uint32_t d = shape_.hidden;
   const float* added = frame[add.in].data;
   float* sums = frame[add.out].data;
-  const bool are_wanted = add.out == LayerValue::kInput;
-  ForRows(pool_, frame.rows, [&](uint32_t row) {
-    const uint64_t at = uint64_t{row} * d;
-    if (are_wanted) AddTo(added + at, d, sums + at);
-    if (norm == nullptr) return;
-    LayerNormRow(are_wanted ? sums + at : added + at, are_wanted ? nullptr : sums + at,
-                 frame.part.parameters[norm->weight].data(),
-                 frame.part.parameters[norm->bias].data(), d, eps_, frame[norm->out].data + at);
-  });
+  ForRows(pool_, frame.rows,
+          [&](uint32_t row) { AddTo(added + uint64_t{row} * d, d, sums + uint64_t{row} * d); });
 }
 
-void LayerExecutor::RunNorm(const NormStep& norm, Frame& frame) {
+// out = norm(in), where `in` is still to be added to if `add` says so.
+void LayerExecutor::RunNorm(const NormStep& norm, const AddStep* add, Frame& frame) {
+  assert(add == nullptr || add->out == norm.in);
   const uint32_t d = shape_.hidden;
   const uint32_t rows = is_of_all_rows_[norm.out] ? frame.batch->tokens() : frame.rows;
-  const float* in = frame[norm.in].data;
-  float* out = frame[norm.out].data;
   const float* weight = frame.part.parameters[norm.weight].data();
   const float* bias = frame.part.parameters[norm.bias].data();
+  const float* in = frame[add != nullptr ? add->in : norm.in].data;
+  const float* summed = add != nullptr ? frame[add->out].data : nullptr;
+  float* out = frame[norm.out].data;
   ForRows(pool_, rows, [&](uint32_t row) {
     const uint64_t at = uint64_t{row} * d;
-    LayerNormRow(in + at, nullptr, weight, bias, d, eps_, out + at);
+    LayerNormRow(in + at, summed != nullptr ? summed + at : nullptr, weight, bias, d, eps_,
+                 out + at);
   });
 }
 

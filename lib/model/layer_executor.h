@@ -54,8 +54,7 @@ void ForRows(ThreadPool& pool, uint32_t count, const F& visit) {
 
 /// Executes the program of a model's layers on working memory that it owns. Linear maps of one
 /// input are one call of Linear, an activation is its epilogue, and a residual sum and the norm
-/// behind it are one pass over the rows.
-/// One thread at a time; the pool outlives it.
+/// that alone wants it are one pass over the rows. One thread at a time; the pool outlives it.
 class LayerExecutor {
  public:
   /// `linear` computes the products, of which the arithmetic is that of attention too if `packed`.
@@ -99,8 +98,8 @@ class LayerExecutor {
   void RunProducts(LayerProgram steps, Frame& frame);
   void AddProducts(const LinearStep& step, bool activated, Frame& frame);
   void RunAttention(const AttendStep& step, Frame& frame);
-  void RunAdd(const AddStep& add, const NormStep* norm, Frame& frame);
-  void RunNorm(const NormStep& norm, Frame& frame);
+  void RunAdd(const AddStep& add, Frame& frame);
+  void RunNorm(const NormStep& norm, const AddStep* add, Frame& frame);
 
   ModelShape shape_;
   LayerProgram program_ = LayerOf(shape_);

@@ -78,7 +78,7 @@ void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
   float* const sums = EmbeddingSums(tokens, hidden);
   ForRows(pool_, tokens, [&](uint32_t row) {
     float* sum = sums + uint64_t{row} * width;
-    if (!shape_.norm_before) LayerNormRow(sum, nullptr, norm_weight, norm_bias, width, eps_, sum);
+    LayerNormRow(sum, nullptr, norm_weight, norm_bias, width, eps_, sum);
     if (!shape_.embedding) return;
     for (uint32_t out = 0; out < d; ++out) {
       hidden[uint64_t{row} * d + out] =

@@ -71,8 +71,8 @@ class Transformer {
   /// Returns where sums of word, position and type embeddings go, [tokens, E], before
   /// FinishEmbeddings: to `hidden` [tokens, d] itself, or where E is not d, to a working buffer.
   float* EmbeddingSums(uint32_t tokens, float* hidden);
-  /// Normalises sums of embeddings unless norms stand in front, and projects them to d where the
-  /// model does: `hidden` [tokens, d].
+  /// Normalises sums of embeddings, and projects them to d where the model does: `hidden` [tokens,
+  /// d].
   void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingParameters& parameters);
 
   /// Makes the hidden rows of images: `images` [images, channels, size, size] to `hidden` [images,

@@ -12,6 +12,10 @@ namespace sti {
 /// Returns the names of a model's traits, in one order; none of a model that 1.3 can say.
 std::vector<std::string_view> TraitsOf(const ModelInfo& info);
 
+/// Returns the least minor version of the container format that knows all traits of a model; 0 if
+/// it has none.
+uint16_t LeastMinorOfTraits(const ModelInfo& info);
+
 /// The name that a container of one stage has besides. It is no trait of a model.
 inline constexpr std::string_view kStageTrait = "stage";
 

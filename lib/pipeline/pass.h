@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "pipeline/routes.h"
+#include "types/model_info.h"
 #include "types/shard_id.h"
 
 namespace sti {
@@ -40,6 +41,16 @@ struct Pass {
   /// sequence, or as many as there are images.
   std::span<const uint32_t> offsets;
 };
+
+/// Returns the tokens of a pass through a model of `shape`, all sequences together; 0 of images for
+/// one of texts.
+inline size_t TokensOf(const Pass& pass, const ModelShape& shape) {
+  if (const auto* tokens = std::get_if<TokenInput>(&pass.input)) return tokens->ids.size();
+  if (const auto* images = std::get_if<ImageInput>(&pass.input)) {
+    return shape.image ? images->values.size() / shape.image->values() * shape.max_positions : 0;
+  }
+  return std::get<HiddenInput>(pass.input).rows.size() / shape.hidden;
+}
 
 /// The result of a pass. `values` is used again: once it has grown, a run allocates nothing.
 struct PassOutput {

@@ -96,7 +96,7 @@ Result<ContainerIndex> Parsed(const ContainerIndex& index) {
                              kContainerMinor + 1);
 }
 
-// What reads either would look for parameters that it does not have.
+// A runner would look for parameters that such a container does not have.
 TEST(ContainerHead, LabelsInputsByAPoolerOrByALastNorm) {
   ForgedContainer forged;
   forged.index().info.shape.has_pooler = false;

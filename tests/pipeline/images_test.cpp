@@ -2,7 +2,6 @@
 // (tests/data/README.md), and passes of images against one another.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
+#include "support/plans.h"
 #include "support/temp_folder.h"
 
 namespace sti {
@@ -64,17 +64,7 @@ class Images : public ::testing::Test {
     auto plan = MakeWholePlan(file->index(), {});
     EXPECT_TRUE(Succeeded(plan));
     plan->microbatch = 4;
-    const auto all = plan->layers.begin();
-    plan->layers = {all + begin, all + end};
-    Grid<uint32_t> slices(end - begin, plan->width);
-    Grid<uint32_t> bits(end - begin, plan->width);
-    for (uint32_t k = begin; k < end; ++k) {
-      std::ranges::copy(plan->slices.Row(k), slices.Row(k - begin).begin());
-      std::ranges::copy(plan->bits.Row(k), bits.Row(k - begin).begin());
-    }
-    plan->slices = slices;
-    plan->bits = bits;
-    auto pipeline = Pipeline::Create(std::move(file).value(), std::move(plan).value(), options);
+    auto pipeline = Pipeline::Create(std::move(file).value(), LayersOf(*plan, begin, end), options);
     EXPECT_TRUE(Succeeded(pipeline));
     return pipeline.ok() ? std::move(pipeline).value() : nullptr;
   }

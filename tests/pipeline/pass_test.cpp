@@ -6,6 +6,7 @@
 #include "pipeline/lane/preload_buffer.h"
 #include "pipeline_world.h"
 #include "schedule/load_schedule.h"
+#include "support/plans.h"
 
 namespace sti {
 namespace {
@@ -21,17 +22,6 @@ class Passes : public PipelineTest {
     const Status status = pipeline.Run(pass, {}, &output, &report);
     EXPECT_TRUE(Succeeded(status));
     return status.ok() ? output.values : std::vector<float>{};
-  }
-  /// Layers [first, last) of a plan.
-  static Plan Piece(const Plan& plan, uint32_t first, uint32_t last) {
-    Plan piece = plan;
-    piece.layers.assign(plan.layers.begin() + first, plan.layers.begin() + last);
-    piece.slices = piece.bits = Grid<uint32_t>(last - first, plan.width);
-    for (uint32_t k = first; k < last; ++k) {
-      std::ranges::copy(plan.slices.Row(k), piece.slices.Row(k - first).begin());
-      std::ranges::copy(plan.bits.Row(k), piece.bits.Row(k - first).begin());
-    }
-    return piece;
   }
 };
 
@@ -78,8 +68,8 @@ TEST_F(Passes, LayersAreTakenInOrderAndOnce) {
 TEST_F(Passes, HiddenRowsGoOnInAnotherPipeline) {
   const auto expected = DirectLogits(path_, Mixed());
   for (uint32_t cut = 1; cut < 4; ++cut) {
-    auto first = Make(Piece(Mixed(), 0, cut));
-    auto second = Make(Piece(Mixed(), cut, 4));
+    auto first = Make(LayersOf(Mixed(), 0, cut));
+    auto second = Make(LayersOf(Mixed(), cut, 4));
     ASSERT_TRUE(Succeeded(first) && Succeeded(second));
     for (int turn = 0; turn < 2; ++turn) {
       const auto rows = Values(**first, TextPass(), true);
@@ -115,8 +105,8 @@ TEST_F(Passes, SeveralSequencesGiveWhatEachGivesAlone) {
     auto whole = Make(Mixed(), options);
     ASSERT_TRUE(Succeeded(whole));
     EXPECT_EQ(Values(**whole, pass), expected);
-    auto first = Make(Piece(Mixed(), 0, 2), options);
-    auto second = Make(Piece(Mixed(), 2, 4), options);
+    auto first = Make(LayersOf(Mixed(), 0, 2), options);
+    auto second = Make(LayersOf(Mixed(), 2, 4), options);
     ASSERT_TRUE(Succeeded(first) && Succeeded(second));
     const auto rows = Values(**first, pass, true);
     EXPECT_EQ(Values(**second, {HiddenInput{rows}, offsets}), expected);
@@ -131,9 +121,9 @@ Plan StageOf(Plan piece, bool text, bool head, uint32_t microbatch) {
 }
 
 TEST_F(Passes, AStageHoldsWhatItRunsAndNoMore) {
-  auto first = Make(StageOf(Piece(Mixed(), 0, 2), true, false, 1));
-  auto middle = Make(StageOf(Piece(Mixed(), 2, 3), false, false, 1));
-  auto last = Make(StageOf(Piece(Mixed(), 3, 4), false, true, 1));
+  auto first = Make(StageOf(LayersOf(Mixed(), 0, 2), true, false, 1));
+  auto middle = Make(StageOf(LayersOf(Mixed(), 2, 3), false, false, 1));
+  auto last = Make(StageOf(LayersOf(Mixed(), 3, 4), false, true, 1));
   ASSERT_TRUE(Succeeded(first) && Succeeded(middle) && Succeeded(last));
   const auto rows = Values(**first, TextPass(), true);
   const auto more = Values(**middle, {HiddenInput{rows}, {}}, true);
@@ -159,7 +149,7 @@ TEST_F(Passes, AStageHoldsWhatItRunsAndNoMore) {
                          "is given tokens"));
   EXPECT_TRUE(FailedWith((*middle)->Run({HiddenInput{rows}, {}}, {}, &output, &report),
                          ErrorKind::kUsage, "asked for what a head gives"));
-  EXPECT_TRUE(FailedWith((*middle)->SetPlan(Piece(Mixed(), 2, 3)), ErrorKind::kUsage,
+  EXPECT_TRUE(FailedWith((*middle)->SetPlan(LayersOf(Mixed(), 2, 3)), ErrorKind::kUsage,
                          "other ends of the network"));
 }
 

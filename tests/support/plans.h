@@ -1,6 +1,7 @@
-// Parts of plans that tests make by hand: times, what is preloaded, a fallback.
+// Plans that tests make of others, and parts of plans: times, what is preloaded, a fallback.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,18 @@ P WithPreload(P plan, size_t count) {
       plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
   }
   return plan;
+}
+
+/// Returns layers [first, last) of a plan.
+inline Plan LayersOf(const Plan& plan, uint32_t first, uint32_t last) {
+  Plan piece = plan;
+  piece.layers.assign(plan.layers.begin() + first, plan.layers.begin() + last);
+  piece.slices = piece.bits = Grid<uint32_t>(last - first, plan.width);
+  for (uint32_t k = first; k < last; ++k) {
+    std::ranges::copy(plan.slices.Row(k), piece.slices.Row(k - first).begin());
+    std::ranges::copy(plan.bits.Row(k), piece.bits.Row(k - first).begin());
+  }
+  return piece;
 }
 
 /// Returns a fallback each of whose parts takes a millisecond.

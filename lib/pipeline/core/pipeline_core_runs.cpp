@@ -19,14 +19,6 @@ Status Compute(PassRun& run, const Pass& pass) {
   return run.Finish();
 }
 
-size_t TokensOf(const Pass& pass, const ModelShape& shape) {
-  if (const auto* tokens = std::get_if<TokenInput>(&pass.input)) return tokens->ids.size();
-  if (const auto* images = std::get_if<ImageInput>(&pass.input)) {
-    return shape.image ? images->values.size() / shape.image->values() * shape.max_positions : 0;
-  }
-  return std::get<HiddenInput>(pass.input).rows.size() / shape.hidden;
-}
-
 Error TooLong(size_t tokens, uint32_t length) {
   return DataError("an input of " + std::to_string(tokens) + " tokens; the plan holds " +
                    std::to_string(length));

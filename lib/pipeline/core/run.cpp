@@ -72,18 +72,12 @@ Status PassRun::Embed(const Pass& pass) {
   const auto* images = std::get_if<ImageInput>(&pass.input);
   const auto* hidden = std::get_if<HiddenInput>(&pass.input);
   const ModelShape& shape = file_.index().info.shape;
+  tokens_ = static_cast<uint32_t>(TokensOf(pass, shape));
   offsets_.assign(pass.offsets.begin(), pass.offsets.end());
-  if (images != nullptr) {
-    const size_t count = images->values.size() / shape.image->values();
-    offsets_.resize(count + 1);
-    for (uint32_t i = 0; i <= count; ++i) offsets_[i] = i * shape.max_positions;
-  }
   if (offsets_.empty()) {
-    const size_t count =
-        tokens != nullptr ? tokens->ids.size() : hidden->rows.size() / shape.hidden;
-    offsets_ = {0, static_cast<uint32_t>(count)};
+    const uint32_t step = images != nullptr ? shape.max_positions : tokens_;
+    for (uint32_t at = 0; at <= tokens_; at += step) offsets_.push_back(at);
   }
-  tokens_ = offsets_.back();
   if (output_->wants_attention) output_->attention.assign(tokens_, 0);
   if (tokens != nullptr) return EmbedTokens(*tokens);
   if (images != nullptr) return EmbedImages(*images);
