@@ -1,11 +1,15 @@
 # libsti: the C library of lib/capi/sti.h, as libsti.a and as libsti.so, out of the objects that the
 # rooms are made of. What links libsti.a, libsti.so among it, takes the members that it calls.
-set(STI_LIBRARY_ROOMS base types score network shard kernels format io text schedule model plan link
-  pipeline profile api capi)
+set(STI_LIBRARY_ROOMS base types score network shard kernels format io text image schedule model
+  plan link pipeline profile api capi)
 
-# OpenBLAS stays with the tools.
-add_library(sti_without_blas OBJECT lib/kernels/fp32/without_blas.cpp)
-target_link_libraries(sti_without_blas PRIVATE sti_options)
+# OpenBLAS stays with the tools, and so does libpng: an app has pixels, and libpng's archive is not
+# made for shared libraries.
+foreach(stand_in blas png)
+  file(GLOB source CONFIGURE_DEPENDS lib/*/without_${stand_in}.cpp lib/*/*/without_${stand_in}.cpp)
+  add_library(sti_without_${stand_in} OBJECT ${source})
+  target_link_libraries(sti_without_${stand_in} PRIVATE sti_options)
+endforeach()
 
 # The Unicode tables that token ids depend on are in the archive too.
 set(tables ${PROJECT_BINARY_DIR}/lib/utf8proc.o)
@@ -13,12 +17,13 @@ add_custom_command(OUTPUT ${tables} DEPENDS ${STI_UTF8PROC}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/lib
   COMMAND ${CMAKE_LINKER} -r -o ${tables} --whole-archive ${STI_UTF8PROC})
 
-add_library(sti_static STATIC ${tables} $<TARGET_OBJECTS:sti_without_blas>)
+add_library(sti_static STATIC ${tables} $<TARGET_OBJECTS:sti_without_blas>
+  $<TARGET_OBJECTS:sti_without_png>)
 foreach(room ${STI_LIBRARY_ROOMS})
   get_target_property(type sti_${room} TYPE)
   if(type STREQUAL STATIC_LIBRARY)
     target_sources(sti_static PRIVATE
-      "$<FILTER:$<TARGET_OBJECTS:sti_${room}>,EXCLUDE,/blas\\.>")
+      "$<FILTER:$<TARGET_OBJECTS:sti_${room}>,EXCLUDE,/(blas|png)\\.>")
   endif()
 endforeach()
 # Names alone are installed: each machine has its own path of these.

@@ -85,6 +85,7 @@ constexpr AdviceWords::Option kRequestOptions[] = {
     {"cold", "--cold"},
     {"full_accuracy", "--full-accuracy"},
     {"guarantee", "--guarantee"},
+    {"length", "--length"},
     {"io_budget_bytes", "--io-budget"},
     {"max_levels", "--max-levels"},
     {"memory_bytes", "--memory"},

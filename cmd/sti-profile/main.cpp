@@ -14,6 +14,7 @@
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/machine.h"
+#include "common/option_rules.h"
 #include "common/parse.h"
 #include "common/tool.h"
 #include "format/profile_file.h"
@@ -23,7 +24,6 @@
 #include "profile/profile.h"
 #include "profile/profile_join.h"
 #include "profile/start_time.h"
-#include "text/model_tokenizer.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -63,6 +63,11 @@ Status AddBatches(const std::vector<uint32_t>& batches, ProfileOptions& work) {
                     std::to_string(kMaxLength) + " tokens a pass");
 }
 
+// All images of a model have one length.
+Status CheckForImages(const CLI::App& app, const std::string& model) {
+  return RefuseOptions(app, model, {"--lengths"}, "all images have one length");
+}
+
 Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& options,
                               const ModelInfo& info) {
   ProfileOptions work;
@@ -72,6 +77,7 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& option
     return UsageError("--widths: the model has 1 to " + std::to_string(info.shape.width) +
                       " slices a layer");
   }
+  if (!info.has_text()) STI_RETURN_IF_ERROR(CheckForImages(tool.app(), options.model));
   if (work.lengths.front() < 3) return UsageError("--lengths: an input has at least 3 tokens");
   STI_RETURN_IF_ERROR(AddBatches(options.batches, work));
   work.threads = options.threads != 0 ? options.threads : std::min(AvailableThreads(), kMaxThreads);
@@ -154,9 +160,8 @@ Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& option
   StateWatch watch(cores);
   work.each_round = [&watch] { watch.Look(); };
   STI_ASSIGN_OR_RETURN(file, ContainerFile::Open(options.model, path));
-  STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
   const ColdBytes cold = ColdBytesOf(file);
-  STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureProfile(std::move(file), tokenizer, work));
+  STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureProfile(std::move(file), work));
   profile.thermal = watch.Finish();
   profile.process_bytes = start.process_bytes;
   // A plan counts the reads by their load times, which say nothing of a read that goes alone.

@@ -10,6 +10,7 @@
 #include "common/files.h"
 #include "common/remedies.h"
 #include "jobs.h"
+#include "session.h"
 #include "watch.h"
 
 namespace sti {
@@ -40,6 +41,9 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
   const LogSink log = [&tool](const LogLine& line) { tool.Log(line); };
   EvaluationRun run;
   run.in_one_engagement = options.turn_gap_us.value_or(0) != 0;
+  run.read_image = [&options](const Session& asked, const std::string& path) {
+    return ReadLineInput(options, asked, path);
+  };
   run.before_row = [&adjuster] { return adjuster.Look(); };
   run.answered = [&](const Answer& answer) { watch.See(answer, session); };
   run.unanswered = [&](const Error& error, uint64_t row) {

@@ -35,10 +35,10 @@ class LineAnswerer {
   }
 
   Status Take(const std::string& text, const Status& usable, Clock::time_point taken) {
-    auto encoding =
-        usable.ok() ? EncodeLine(options_, session_, text) : Result<Encoding>(usable.error());
-    const Status asked = encoding.ok() ? session_.Ask(*encoding, taken, &answer_) : Status();
-    const Error* own = encoding.ok() ? OwnErrorOf(asked) : &encoding.error();
+    auto input = usable.ok() ? ReadLineInput(options_, session_, text)
+                             : Result<SessionInput>(usable.error());
+    const Status asked = input.ok() ? Ask(session_, *input, taken, &answer_) : Status();
+    const Error* own = input.ok() ? OwnErrorOf(asked) : &input.error();
     if (own != nullptr) {
       SkipInput(*own, text);
       return {};

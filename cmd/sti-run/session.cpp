@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/window_reader.h"
+#include "base/atomic_file.h"
 #include "base/process_memory.h"
 #include "common/files.h"
 #include "common/lines.h"
@@ -13,6 +14,7 @@
 #include "common/parse.h"
 #include "common/plan_text.h"
 #include "host.h"
+#include "image/image_file.h"
 #include "link/stage_link.h"
 #include "pipeline/pass.h"
 #include "pipeline/whole_plan.h"
@@ -47,11 +49,33 @@ struct HeadOption {
   std::span<const HeadOutput> outputs;
 };
 
+// Options about texts. Among several models they are for those that take texts, but for what has to
+// be so of all inputs.
+Status CheckForImages(const RunOptions& options) {
+  const bool alone = options.name.empty();
+  const std::pair<const char*, bool> all[] = {
+      {"--ids", options.ids && alone},
+      {"--pairs", options.pairs && alone},
+      {"--prefix", !options.prefix.empty() && alone},
+      {"--window", options.window.has_value() && alone},
+      {"--replan", !options.replan.empty()},
+      {"--on-late degrade", options.on_late == OnLate::kDegrade && alone},
+      {"--stage", !options.stage.empty()},
+  };
+  for (const auto& [option, given] : all) {
+    if (given)
+      return UsageError(std::string(option) + " is for models of texts; " + options.model +
+                        " takes images");
+  }
+  return {};
+}
+
 // An option about what the model of a run does not give. Among several models it is for those that
 // give it. Another plan has other bits, and vectors of both do not compare: so --replan is for
 // labels. So is --baseline: a pair of texts is neither right nor wrong.
 Status CheckHead(const RunOptions& options, const ModelInfo& model) {
   using enum HeadOutput;
+  if (!model.has_text()) STI_RETURN_IF_ERROR(CheckForImages(options));
   if (!options.name.empty()) return {};
   constexpr HeadOutput kTexts[] = {kLabels};
   constexpr HeadOutput kVectors[] = {kEmbedding};
@@ -91,8 +115,8 @@ void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const RunOptions&
   if (!warning.empty()) tool.Warn(options.Prefix() + warning);
 }
 
-Status CheckDegrade(const RunOptions& options, const Plan& plan) {
-  if (options.on_late != OnLate::kDegrade || CanDegrade(plan)) return {};
+Status CheckDegrade(const RunOptions& options, const ModelInfo& model, const Plan& plan) {
+  if (options.on_late != OnLate::kDegrade || !model.has_text() || CanDegrade(plan)) return {};
   return UsageError(
       "--on-late degrade needs a plan with a target and the times it counts on; make "
       "one with sti-plan --target");
@@ -116,16 +140,17 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelIn
   if (!options.compute.empty()) {
     STI_ASSIGN_OR_RETURN(session.compute, ParseCompute(options.compute));
   }
-  if (options.on_late == OnLate::kDegrade) session.late = Late::kDegrade;
+  const bool has_text = model.has_text();
+  if (options.on_late == OnLate::kDegrade && has_text) session.late = Late::kDegrade;
   session.lazy = IsLazy(options, plan);
   session.lock_memory = options.lock_memory;
   session.started = Clock::now() - Microseconds(AgeUs());
   if (model.problem == Problem::kMultiLabel)
     session.threshold = options.threshold.value_or(session.threshold);
-  if (!model.labels_tokens()) session.prefix = options.prefix;
+  if (has_text && !model.labels_tokens()) session.prefix = options.prefix;
   if (model.embeds()) session.dimensions = options.dimensions;
   session.aggregation = options.aggregation.value_or(session.aggregation);
-  session.windows = WindowsOf(options);
+  if (has_text) session.windows = WindowsOf(options);
   if (session.windows) {
     STI_RETURN_IF_ERROR(
         CheckWindowSizes(*session.windows, model.tokenizer.control_tokens(options.pairs)));
@@ -141,14 +166,14 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelIn
   return session;
 }
 
-// Returns the memory that the longest text may take: its line, where lines are read, and its tokens
-// where it is read in windows. Of a plan that was made for this memory it is at most what the plan
-// leaves: short lines keep the plan's times.
+// Returns the memory that the largest input may take: its line, where lines are read, the tokens of
+// a text that is read in windows, or the image whose path it is. Of a plan that was made for this
+// memory it is at most what the plan leaves: short lines keep the plan's times.
 uint64_t LongestLineBytes(const RunOptions& options, const Plan& plan, const ModelInfo& model) {
   const uint64_t planned_for = PlannedForBytes(options, plan);
   const bool has_lines = options.texts.empty() && options.eval.empty();
   const uint64_t line =
-      (has_lines ? LineReader::kMaxLineBytes : 0) + MostTokenBytes(options, model);
+      (has_lines ? LineReader::kMaxLineBytes : 0) + MostInputBytes(options, model);
   return planned_for == 0 ? line : std::min(line, planned_for - plan.predicted_peak_bytes);
 }
 
@@ -183,7 +208,6 @@ Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
 Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
-  STI_RETURN_IF_ERROR(file.RequireTexts());
   const ModelInfo& model = file.index().info;
   STI_RETURN_IF_ERROR(CheckHead(options, model));
   if (options.threshold && options.name.empty() && model.problem != Problem::kMultiLabel) {
@@ -195,7 +219,7 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
     return UsageError("--seed is for plans with a cascade that sends inputs on by chance, which " +
                       options.plan + " is not");
   }
-  STI_RETURN_IF_ERROR(CheckDegrade(options, plan));
+  STI_RETURN_IF_ERROR(CheckDegrade(options, model, plan));
   WarnOfUntrained(model, plan, options, tool);
   if (!options.stage.empty()) {
     STI_ASSIGN_OR_RETURN(const size_t number, FindStage(plan, options));
@@ -237,13 +261,37 @@ Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,
   return session.Encode(text.substr(0, tab), text.substr(tab + 1));
 }
 
+namespace {
+
+Result<ImageValues> ReadImageFile(const Session& session, const std::string& path) {
+  if (path.empty()) return DataError("an empty line; give the path of an image");
+  STI_ASSIGN_OR_RETURN(const std::string bytes,
+                       ReadWholeFile(path, MostImageFileBytes(*session.info().shape.image)));
+  auto image = session.DecodeImage(bytes);
+  if (!image.ok()) return Error(image.error()).At(path);
+  return image;
+}
+
+}  // namespace
+
+Result<SessionInput> ReadLineInput(const RunOptions& options, const Session& session,
+                                   const std::string& line) {
+  if (!session.info().has_text()) {
+    STI_ASSIGN_OR_RETURN(ImageValues image, ReadImageFile(session, line));
+    return SessionInput(std::move(image));
+  }
+  STI_ASSIGN_OR_RETURN(Encoding encoding, EncodeLine(options, session, line));
+  return SessionInput(std::move(encoding));
+}
+
 bool LeavesToChance(const Plan& plan) {
   return plan.cascade && std::ranges::any_of(plan.cascade->levels, [](const CascadeLevel& level) {
            return level.rule.slope.has_value();
          });
 }
 
-uint64_t MostTokenBytes(const RunOptions& options, const ModelInfo& model) {
+uint64_t MostInputBytes(const RunOptions& options, const ModelInfo& model) {
+  if (!model.has_text()) return ImageReadBytes(*model.shape.image);
   const std::optional<WindowSizes> windows = WindowsOf(options);
   return windows ? MostTextBytes(model, *windows) : 0;
 }

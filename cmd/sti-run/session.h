@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "api/input.h"
 #include "api/served_models.h"
 #include "api/session.h"
 #include "base/result.h"
@@ -32,11 +33,17 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool);
 Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,
                             const std::string& line);
 
+/// Returns what a line asks, as the options read it: EncodeLine, or of a model of images what the
+/// file holds whose path it is. Errors as there.
+Result<SessionInput> ReadLineInput(const RunOptions& options, const Session& session,
+                                   const std::string& line);
+
 /// Returns whether the plan has a cascade that sends inputs on by chance.
 bool LeavesToChance(const Plan& plan);
 
-/// Returns the most bytes that a text takes which is read in windows; 0: none is.
-uint64_t MostTokenBytes(const RunOptions& options, const ModelInfo& model);
+/// Returns the most bytes that an input takes beside its line and its run: a text that is read in
+/// windows, or an image.
+uint64_t MostInputBytes(const RunOptions& options, const ModelInfo& model);
 
 /// Returns how many of the bytes that --memory allows are left for models. `held` gets the others:
 /// what the process holds, its code included, and `later`, what it will hold that is no model's.

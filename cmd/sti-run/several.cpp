@@ -162,7 +162,7 @@ Result<OpenedModels> OpenAll(const RunOptions& options, const OptionsOfEach& eac
   serving.turn_gap_us = options.turn_gap_us.value_or(serving.turn_gap_us);
   serving.idle_us = options.idle_us;
   serving.encode = [&options](const Session& session, const std::string& input) {
-    return EncodeLine(options, session, input);
+    return ReadLineInput(options, session, input);
   };
   serving.tell = [&printer](const Served& served) { printer.Print(served); };
   serving.rested = GiveHeapBack;
@@ -174,7 +174,7 @@ Result<OpenedModels> OpenAll(const RunOptions& options, const OptionsOfEach& eac
     static_assert(ServedModels::kMostHeldBytes <= LineReader::kMaxLineBytes);
     uint64_t later = kLines;
     for (const ModelToServe& model : models)
-      later += kThreadBytes + MostTokenBytes(options, model.file.index().info);
+      later += kThreadBytes + MostInputBytes(options, model.file.index().info);
     serving.own_bytes = BytesForModels(options, later, &held);
   }
   auto served = ServedModels::Open(std::move(models), std::move(serving));

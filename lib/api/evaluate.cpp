@@ -143,7 +143,8 @@ class RowAsker {
       });
       return {};
     }
-    const std::vector<WordSpan> given = WordSpansOf(TagsOf(session_, text, encoding_, answer_));
+    const std::vector<WordSpan> given =
+        WordSpansOf(TagsOf(session_, text, std::get<Encoding>(input_), answer_));
     AnsweredRow row = MeasuredRowOf(answer_);
     row.judged.right = truth == given;
     evaluation.AddSpans(truth, given, row);
@@ -156,15 +157,24 @@ class RowAsker {
     if (!run_.in_one_engagement) STI_RETURN_IF_ERROR(session_.EndEngagement());
     if (run_.before_row) STI_RETURN_IF_ERROR(run_.before_row());
     const auto taken = Clock::now();
-    STI_ASSIGN_OR_RETURN(encoding_, session_.Encode(text, pair));
-    const Status asked = session_.Ask(encoding_, taken, &answer_);
-    if (const Error* own = OwnErrorOf(asked)) {
+    auto read = session_.info().has_text() ? ReadText(text, pair)
+                                           : run_.read_image(session_, std::string(text));
+    // A text is always one, and an image may be none.
+    if (!read.ok() && session_.info().has_text()) return read.error();
+    const Status asked =
+        read.ok() ? sti::Ask(session_, input_ = *std::move(read), taken, &answer_) : Status();
+    if (const Error* own = read.ok() ? OwnErrorOf(asked) : &read.error()) {
       session_.SkipTurn();
       return std::optional<Error>(*own);
     }
     STI_RETURN_IF_ERROR(asked);
     if (run_.answered) run_.answered(answer_);
     return std::optional<Error>();
+  }
+
+  Result<SessionInput> ReadText(std::string_view text, std::optional<std::string_view> pair) {
+    STI_ASSIGN_OR_RETURN(Encoding encoding, session_.Encode(text, pair));
+    return SessionInput(std::move(encoding));
   }
 
   void AddUnanswered(const Error& error, Evaluation& evaluation,
@@ -176,7 +186,7 @@ class RowAsker {
 
   Session& session_;
   const EvaluationRun& run_;
-  Encoding encoding_;
+  SessionInput input_;  // that was asked last
   Answer answer_;
 };
 

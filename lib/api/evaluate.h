@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "api/input.h"
 #include "api/session.h"
 #include "base/log.h"
 #include "base/result.h"
@@ -21,6 +22,7 @@ namespace sti {
 struct EvaluationRun {
   bool in_one_engagement = false;      ///< each row is the next turn; else each is turn 1
   const Baseline* baseline = nullptr;  ///< of these rows, to compare with; null: none
+  InputReader read_image;              ///< of a row's text, which is a path, for models of images
   std::function<Status()> before_row;  ///< its error ends the evaluation
   std::function<void(const Answer&)> answered;
   /// Takes the error of a row, whose number counts from 1, that got no answer. Returns the error in

@@ -38,14 +38,35 @@ Status CheckCascade(const Plan& plan, const ModelInfo& info) {
       .Fix(Remedy::kPlanAgain);
 }
 
+/// Returns kUsage if a plan has what is for texts, and the model takes images.
+Status CheckForImages(const Plan& plan, const ModelInfo& info) {
+  if (info.has_text() || (!plan.cascade && !plan.fallback && plan.turns.empty())) return {};
+  return UsageError(
+             "the plan has a cascade, a fallback or turns, which are for models of texts, and the "
+             "model takes images")
+      .Fix(Remedy::kPlanAgain);
+}
+
+/// Returns kUsage if the options ask of a model of images what is for texts.
+Status CheckOptionsForImages(const SessionOptions& options) {
+  if (options.late == Late::kDegrade)
+    return UsageError("late inputs are degraded of texts alone, and the model takes images");
+  if (!options.prefix.empty())
+    return UsageError("a model of images takes no words in front of them");
+  if (options.windows) return UsageError("a model of images has no texts to read in windows");
+  return {};
+}
+
 }  // namespace
 
 Status CheckPlanForHead(const Plan& plan, const ModelInfo& info) {
+  STI_RETURN_IF_ERROR(CheckForImages(plan, info));
   STI_RETURN_IF_ERROR(CheckComparable(plan, info));
   return CheckCascade(plan, info);
 }
 
 Status CheckOptionsForHead(const SessionOptions& options, const ModelInfo& info) {
+  if (!info.has_text()) STI_RETURN_IF_ERROR(CheckOptionsForImages(options));
   if (info.labels_tokens() && !options.prefix.empty())
     return UsageError("a model that labels the tokens of a text takes no words in front of it");
   if (!options.dimensions) return {};

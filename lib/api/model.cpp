@@ -93,7 +93,6 @@ Model::~Model() {
 
 Result<std::unique_ptr<Model>> Model::Open(std::shared_ptr<Host> host, BlockSourcePtr source) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source));
-  STI_RETURN_IF_ERROR(file.RequireTexts());
   std::unique_ptr<Model> model(new Model(std::move(host), std::move(source), file.index()));
   if (model->info_.labels_tokens()) {
     auto tags = TagScheme::Of(model->info_.labels);
@@ -324,8 +323,7 @@ Status Model::MeasureProfile(double budget_us) {
     const auto measure = [source = source_, work, measured]() -> Status {
       STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source));
       STI_RETURN_IF_ERROR(file.RequireWhole());
-      STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
-      STI_ASSIGN_OR_RETURN(*measured, sti::MeasureProfile(std::move(file), tokenizer, work));
+      STI_ASSIGN_OR_RETURN(*measured, sti::MeasureProfile(std::move(file), work));
       return {};
     };
     STI_RETURN_IF_ERROR(aside_.Do(measure));
@@ -364,7 +362,7 @@ Result<PlanInputs> Model::InputsAfter(const Drift& drift, const PlanRequest& req
   if (session_) {
     const ContainerFile& file = (*session_->status().file);
     STI_RETURN_IF_ERROR(file.RequireWhole());
-    return PlanInputs(file, std::move(now), importance_, &session_->vocabulary());
+    return PlanInputs(file, std::move(now), importance_, session_->vocabulary());
   }
   STI_RETURN_IF_ERROR(NeedFile());
   STI_RETURN_IF_ERROR(file_->RequireWhole());
@@ -419,10 +417,11 @@ Status Model::Run(std::string_view text, std::optional<std::string_view> pair) {
   const auto taken = Clock::now();
   return InTurn([&]() -> Status {
     answers_.Drop();
+    if (!info_.has_text()) return UsageError("the model takes images, and no texts");
     STI_RETURN_IF_ERROR(NeedSession());
     auto encoding = session_->Encode(text, pair);
     if (!encoding.ok()) return Error(encoding.error()).In(Source::kInput);
-    return Ask(*encoding, taken);
+    return Ask(*std::move(encoding), taken);
   });
 }
 
@@ -430,18 +429,31 @@ Status Model::Run(std::span<const uint32_t> ids) {
   const auto taken = Clock::now();
   return InTurn([&]() -> Status {
     answers_.Drop();
+    if (!info_.has_text()) return UsageError("the model takes images, and no texts");
     STI_RETURN_IF_ERROR(NeedSession());
     Encoding encoding;
     encoding.ids.assign(ids.begin(), ids.end());
     encoding.types.assign(ids.size(), 0);
     Status fits = session_->Check(encoding);
     if (!fits.ok()) return Error(fits.error()).In(Source::kInput);
-    return Ask(encoding, taken);
+    return Ask(std::move(encoding), taken);
   });
 }
 
-Status Model::Ask(const Encoding& encoding, Clock::time_point taken) {
-  STI_RETURN_IF_ERROR(session_->Ask(encoding, taken, &answer_));
+Status Model::RunImage(std::string_view bytes) {
+  const auto taken = Clock::now();
+  return InTurn([&]() -> Status {
+    answers_.Drop();
+    if (info_.has_text()) return UsageError("the model takes texts, and no images");
+    STI_RETURN_IF_ERROR(NeedSession());
+    auto image = session_->DecodeImage(bytes);
+    if (!image.ok()) return Error(image.error()).In(Source::kInput);
+    return Ask(*std::move(image), taken);
+  });
+}
+
+Status Model::Ask(const SessionInput& input, Clock::time_point taken) {
+  STI_RETURN_IF_ERROR(sti::Ask(*session_, input, taken, &answer_));
   answers_.Put(ModelAnswerOf(answer_, session_->answer_info().problem));
   drift_.See(session_->drift());
   return {};

@@ -16,6 +16,7 @@
 #include "api/answers.h"
 #include "api/aside.h"
 #include "api/host.h"
+#include "api/input.h"
 #include "api/plan_inputs.h"
 #include "api/session.h"
 #include "base/function_ref.h"
@@ -107,6 +108,8 @@ class Model {
   /// the thread without one.
   [[nodiscard]] Status Run(std::string_view text, std::optional<std::string_view> pair);
   [[nodiscard]] Status Run(std::span<const uint32_t> ids);
+  /// Answers one image so: `bytes` are those of a file, as Session::DecodeImage has them.
+  [[nodiscard]] Status RunImage(std::string_view bytes);
 
   /// Lets the call under way end with kCancelled: within a layer where it computes one, else at
   /// once, even if a read hangs. The next call waits for what that leaves behind. Does nothing if
@@ -126,7 +129,7 @@ class Model {
   class Call;
 
   [[nodiscard]] Status InTurn(FunctionRef<Status()> body);
-  [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken);
+  [[nodiscard]] Status Ask(const SessionInput& input, Clock::time_point taken);
   [[nodiscard]] Status UsePlan(Plan plan, uint64_t planned_for_bytes);
   [[nodiscard]] Status UseLabelVectors(std::shared_ptr<const LabelVectors> vectors);
   [[nodiscard]] Status CheckPlan(const Plan& plan);

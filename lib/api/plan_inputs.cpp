@@ -124,10 +124,9 @@ ClusterInput ClusterInputs::View() const {
 Result<PlanInputs> ReadPlanInputs(ContainerFile& file, DeviceProfile profile,
                                   std::optional<Importance> importance,
                                   const PlanRequest& request) {
-  STI_RETURN_IF_ERROR(file.RequireTexts());
   std::optional<Vocabulary> vocabulary;
   // Which words are common is asked of the vocabulary where no importance has counted them.
-  if (request.guarantee() && !CountsWords(PointerTo(importance))) {
+  if (request.guarantee() && file.index().info.has_text() && !CountsWords(PointerTo(importance))) {
     STI_ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(file));
   }
   return PlanInputs(file, std::move(profile), std::move(importance),

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string>
 
-#include "api/session.h"
+#include "api/input.h"
 #include "base/clock.h"
 #include "base/process_memory.h"
 #include "base/utf8.h"
@@ -12,6 +13,7 @@
 #include "io/container_file.h"
 #include "model/memory.h"
 #include "pipeline/whole_plan.h"
+#include "profile/sample_inputs.h"
 #include "text/tokenizer.h"
 
 namespace sti {
@@ -41,6 +43,16 @@ int TouchPrinting(const Answer& answer) {
                        answer.latency_us);
 }
 
+Status AskOnce(Session& session, Answer* answer) {
+  if (session.info().has_text()) {
+    STI_ASSIGN_OR_RETURN(const Encoding encoding, session.Encode(kSentence));
+    return session.Ask(encoding, Clock::now(), answer);
+  }
+  const std::string file = SampleImage(*session.info().shape.image, 1);
+  STI_ASSIGN_OR_RETURN(const ImageValues image, session.DecodeImage(file));
+  return session.Ask(image, Clock::now(), answer);
+}
+
 }  // namespace
 
 Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, ComputeType compute) {
@@ -50,7 +62,7 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
   smallest.depth = 1;
   smallest.width = 1;
   smallest.bits = file.index().BitsOfWholeLayers().front();
-  smallest.length = std::min(kTokens, info.max_length());
+  smallest.length = std::clamp(kTokens, info.min_length(), info.max_length());
   STI_ASSIGN_OR_RETURN(Plan plan, MakeHeldPlan(file.index(), smallest));
   STI_RETURN_IF_ERROR(TouchParsers(plan));
   SessionOptions options;
@@ -58,9 +70,8 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
   options.compute = compute;
   STI_ASSIGN_OR_RETURN(const auto session,
                        Session::Open(std::move(file), std::move(plan), options));
-  STI_ASSIGN_OR_RETURN(const Encoding encoding, session->Encode(kSentence));
   Answer answer;
-  STI_RETURN_IF_ERROR(session->Ask(encoding, Clock::now(), &answer));
+  STI_RETURN_IF_ERROR(AskOnce(*session, &answer));
   if (TouchPrinting(answer) < 0) return MachineError("cannot print to memory");
   const PipelineStatus& status = session->status();
   const uint64_t counted =

@@ -256,7 +256,7 @@ Result<Plan> Replanner::MakePlanFor(const Conditions& wanted) const {
   const DeviceProfile now =
       DriftedProfile(sources_.profile, wanted.drift.compute_ratio, wanted.drift.io_ratio);
   const PlanInputs inputs((*session_->status().file), now, sources_.importance,
-                          &session_->vocabulary());
+                          session_->vocabulary());
   return MakePlan(request.judging.memory_bytes ? inputs.ViewOfOwnMemory() : inputs.View(), request);
 }
 

@@ -260,11 +260,11 @@ void ServedModels::NoteFailure(Queue& queue, const Status& status) {
 // An error of the input itself goes to `own`.
 Status ServedModels::Ask(Queue& queue, const Input& input, Status* own) {
   const auto taken = Clock::now();
-  auto encoding = input.usable.ok() ? options_.encode(*queue.session, input.text)
-                                    : Result<Encoding>(input.usable.error());
-  if (!encoding.ok()) {
-    *own = encoding.error();
-  } else if (Status asked = queue.session->Ask(*encoding, taken, &queue.answer); !asked.ok()) {
+  auto read = input.usable.ok() ? options_.encode(*queue.session, input.text)
+                                : Result<SessionInput>(input.usable.error());
+  if (!read.ok()) {
+    *own = read.error();
+  } else if (Status asked = sti::Ask(*queue.session, *read, taken, &queue.answer); !asked.ok()) {
     if (asked.error().source != Source::kInput) return asked;
     *own = std::move(asked);
   }

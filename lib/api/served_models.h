@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "api/host.h"
+#include "api/input.h"
 #include "api/session.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "io/container_file.h"
-#include "text/tokenizer.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -51,8 +51,7 @@ struct ServingOptions {
   std::optional<uint64_t> own_bytes;  ///< most bytes that all models take together
   double turn_gap_us = kTurnGap_us;   ///< a longer pause between a model's inputs is turn 1 again
   std::optional<double> idle_us;      ///< after such a pause memory that only inputs need goes
-  /// Makes ids of an input, or says what is wrong with it.
-  std::function<Result<Encoding>(const Session&, const std::string& input)> encode;
+  InputReader encode;
   std::function<void(const Served&)> tell;
   /// Called after a model has given memory back in a pause, or answered an input of more than
   /// kMostWaitingBytes; may be empty.

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "api/head_rules.h"
+#include "api/input.h"
 #include "api/shard_memory.h"
 #include "api/window_reader.h"
 #include "base/remedy.h"
 #include "base/thread_pool.h"
+#include "image/image_file.h"
 #include "io/container_file.h"
 #include "model/head.h"
 #include "model/transformer.h"
@@ -105,7 +107,7 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
     if (!tags.ok()) return Error(tags.error()).At(name);
     tags_ = *std::move(tags);
   }
-  const bool has_text = plan.ends.text;
+  const bool has_text = plan.ends.text && model.has_text();
   TokenizerParts parts;
   if (has_text) {
     STI_ASSIGN_OR_RETURN(parts, ReadTokenizerParts(file));
@@ -184,7 +186,10 @@ ContainerFile Session::Close(std::unique_ptr<Session> session) {
   return Pipeline::Close(std::move(session->pipeline_));
 }
 
-const Vocabulary& Session::vocabulary() const { return tokenizer_->vocabulary(); }
+const Vocabulary* Session::vocabulary() const {
+  return tokenizer_ ? &tokenizer_->vocabulary() : nullptr;
+}
+
 uint64_t Session::tokenizer_bytes() const { return tokenizer_ ? tokenizer_->memory_bytes() : 0; }
 const ModelInfo& Session::info() const { return status().file->index().info; }
 
@@ -235,6 +240,7 @@ Result<Encoding> Session::Encode(std::string_view text,
 
 Result<Encoding> Session::EncodeUpTo(uint32_t most, std::string_view text,
                                      std::optional<std::string_view> pair) const {
+  if (!info().has_text()) return UsageError("the model takes images, and no texts");
   if (pair &&
       (info().labels_tokens() || info().tokenizer.second_type >= info().shape.token_types)) {
     return DataError("the model takes no pairs");
@@ -250,9 +256,50 @@ Result<Encoding> Session::EncodeUpTo(uint32_t most, std::string_view text,
   return encoding;
 }
 
-Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
+Result<ImageValues> Session::DecodeImage(std::string_view bytes) const {
+  const ModelInfo& model = info();
+  if (model.has_text()) return UsageError("the model takes texts, and no images");
+  STI_ASSIGN_OR_RETURN(std::vector<float> values,
+                       ReadImage(bytes, *model.shape.image, model.pixels));
+  return ImageValues{std::move(values)};
+}
+
+/// Counts from the start what is the first answer of a cold one, and returns whether it is.
+bool Session::Begin(Clock::time_point* taken) {
   const bool cold = cold_start_.has_value();
-  taken = std::exchange(cold_start_, std::nullopt).value_or(taken);
+  *taken = std::exchange(cold_start_, std::nullopt).value_or(*taken);
+  return cold;
+}
+
+/// Completes what an answer says of itself.
+void Session::End(Clock::time_point taken, bool cold, Answer* answer) {
+  answer->turn = ++turn_;
+  answer->cold = cold;
+  answer->latency_us = MicrosecondsBetween(taken, Clock::now());
+  answer->deadline_met.reset();
+  if (answer->target_us) {
+    answer->deadline_met =
+        answer->windows ? answer->windows->late == 0 : answer->latency_us <= *answer->target_us;
+  }
+  TellDrift();
+}
+
+Status Session::Ask(const ImageValues& image, Clock::time_point taken, Answer* answer) {
+  const bool cold = Begin(&taken);
+  answer->tokens = info().shape.max_positions;
+  answer->truncated = false;
+  answer->windows.reset();
+  answer->cascade.reset();
+  answer->predicted_path_us.reset();
+  const RunTerms terms = TermsFor(answer->tokens, taken, answer);
+  STI_RETURN_IF_ERROR(RunImage(*pipeline_, image.values, terms, &answer->run));
+  STI_RETURN_IF_ERROR(FinishContent({}, answer));
+  End(taken, cold, answer);
+  return {};
+}
+
+Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
+  const bool cold = Begin(&taken);
   STI_RETURN_IF_ERROR(CheckTokens(encoding));
   answer->tokens = static_cast<uint32_t>(encoding.ids.size());
   answer->truncated = encoding.truncated;
@@ -263,15 +310,7 @@ Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* a
                              : Run(encoding, taken, false, answer));
   STI_RETURN_IF_ERROR(FinishContent(
       info().labels_tokens() ? TextTokensOf(encoding) : std::vector<TextToken>(), answer));
-  answer->turn = ++turn_;
-  answer->cold = cold;
-  answer->latency_us = MicrosecondsBetween(taken, Clock::now());
-  answer->deadline_met.reset();
-  if (answer->target_us) {
-    answer->deadline_met =
-        splits ? answer->windows->late == 0 : answer->latency_us <= *answer->target_us;
-  }
-  TellDrift();
+  End(taken, cold, answer);
   return {};
 }
 
@@ -298,12 +337,18 @@ Status Session::RunWindows(const Encoding& text, Clock::time_point taken, Answer
       text, taken, run, [&] { return status().schedule; }, answer);
 }
 
-Status Session::Run(const Encoding& encoding, Clock::time_point taken, bool rows, Answer* answer) {
-  answer->plan = &pipeline_->PlanFor(encoding.ids.size());
+/// Returns the terms of a run of so many tokens, and notes the plan that it runs under.
+RunTerms Session::TermsFor(size_t tokens, Clock::time_point taken, Answer* answer) const {
+  answer->plan = &pipeline_->PlanFor(tokens);
   answer->target_us = answer->plan->target_us;
   RunTerms terms;
   terms.taken = taken;
   if (late_ == Late::kDegrade) terms.degrade_for_us = answer->target_us;
+  return terms;
+}
+
+Status Session::Run(const Encoding& encoding, Clock::time_point taken, bool rows, Answer* answer) {
+  const RunTerms terms = TermsFor(encoding.ids.size(), taken, answer);
   if (!pipeline_->plan().cascade) {
     answer->cascade.reset();
     answer->predicted_path_us.reset();

@@ -1,4 +1,5 @@
-// A session: one open model under one plan, text in, a scored answer out. It is what an app links.
+// A session: one open model under one plan, text or image in, a scored answer out. It is what an
+// app links.
 //
 // A session has the pipeline that executes the plan, the tokenizer that makes ids of text, and the
 // turn of the engagement at hand (STI 3.3). Where the plan has a cascade, an input goes through its
@@ -38,6 +39,7 @@ class Tokenizer;
 class Vocabulary;
 class WindowReader;
 struct Encoding;
+struct ImageValues;
 struct LabelVectors;
 struct OwnMemory;
 
@@ -227,9 +229,13 @@ class Session {
 
   /// Turns a text, or a pair of texts, into ids, cut to the plan's length, or where the session
   /// reads in windows to kMostTextTokens. An error is the input's own: others can be used. A model
-  /// that labels tokens takes one text, and no ids of other making.
+  /// that labels tokens takes one text, and no ids of other making; one of images takes none.
   [[nodiscard]] Result<Encoding> Encode(std::string_view text,
                                         std::optional<std::string_view> pair = {}) const;
+
+  /// Reads the image of a file of these bytes (ReadImage). An error is the input's own; a model of
+  /// texts takes none.
+  [[nodiscard]] Result<ImageValues> DecodeImage(std::string_view bytes) const;
 
   /// Returns a DataError unless ids are an input of this model and plan, as Ask does.
   [[nodiscard]] Status Check(const Encoding& encoding) const;
@@ -238,6 +244,7 @@ class Session {
   /// latency counts from there. The memory of `answer` is used again. An error of Source::kInput is
   /// the input's own: others can be used. Any other is the model's or the machine's.
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
+  [[nodiscard]] Status Ask(const ImageValues& image, Clock::time_point taken, Answer* answer);
 
   /// Runs one pass of a stage under a plan that CutStage made. `output` receives hidden rows, or of
   /// the last stage what the head gives. `layer_done` is called behind each layer. Errors are those
@@ -295,8 +302,9 @@ class Session {
       const Encoding& encoding, const Answer& answer, std::span<const ByteRange> words) const;
   /// Returns the tags of a model that labels tokens.
   [[nodiscard]] const TagScheme& tags() const { return *tags_; }
-  [[nodiscard]] const Vocabulary& vocabulary() const;
-  [[nodiscard]] uint64_t tokenizer_bytes() const;  ///< 0 of a stage without text
+  /// Returns the vocabulary; null of a model of images, or of a stage without text.
+  [[nodiscard]] const Vocabulary* vocabulary() const;
+  [[nodiscard]] uint64_t tokenizer_bytes() const;  ///< 0 where there is no vocabulary
   /// Returns the bytes of memory that the model takes: tokenizer, resident parts, working memory
   /// and shards. They are what SessionOptions::own_bytes bounds.
   [[nodiscard]] uint64_t memory_bytes() const;
@@ -323,6 +331,9 @@ class Session {
  private:
   explicit Session(const SessionOptions& options);
   [[nodiscard]] Status Start(ContainerFile& file, Plan plan, const SessionOptions& options);
+  [[nodiscard]] bool Begin(Clock::time_point* taken);
+  void End(Clock::time_point taken, bool cold, Answer* answer);
+  [[nodiscard]] RunTerms TermsFor(size_t tokens, Clock::time_point taken, Answer* answer) const;
   [[nodiscard]] Status Run(const Encoding& encoding, Clock::time_point taken, bool rows,
                            Answer* answer);
   [[nodiscard]] Result<Encoding> EncodeUpTo(uint32_t most, std::string_view text,

@@ -244,6 +244,10 @@ double FigureOf(Model& model, int32_t figure) {
       return model.info().embeds() && model.labels().count() == 0 ? model.info().head_values() : 0;
     case STI_TOKEN_LABELS:
       return model.info().labels_tokens() ? 1 : 0;
+    case STI_IMAGE_SIZE:
+      return model.info().shape.image.value_or(ImageShape()).size;
+    case STI_IMAGE_CHANNELS:
+      return model.info().shape.image.value_or(ImageShape()).channels;
     default:
       return kNone;
   }
@@ -377,6 +381,15 @@ sti_code sti_run_ids(sti_model* model, const uint32_t* ids, size_t count, sti_er
     STI_RETURN_IF_ERROR(CheckGiven(ids != nullptr, "ids"));
     if (count > kMostTextBytes) return UsageError("there are too many ids");
     return on.Run(std::span(ids, count));
+  });
+}
+
+sti_code sti_run_image(sti_model* model, const void* bytes, size_t size, sti_error* error) {
+  return OnModel(model, error, [&](Model& on) -> Status {
+    on.answers().Drop();
+    STI_RETURN_IF_ERROR(CheckGiven(bytes != nullptr || size == 0, "bytes"));
+    const auto* first = static_cast<const char*>(bytes);
+    return on.RunImage(size == 0 ? std::string_view() : std::string_view(first, size));
   });
 }
 

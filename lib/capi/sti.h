@@ -143,12 +143,12 @@ sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size
 /* Measures this device with this model, which is best done once, and plans by that from now on.
  * Samples take about `budget_us`, and finding how the device likes to be read some seconds more,
  * less than half of that if `budget_us` is below a second.
- * Measures inputs of 16 to 128 and of STI_LENGTH tokens, in the arithmetic of STI_COMPUTE. What the
- * model had loaded is given back first; measuring takes memory for all its shards, whatever
- * STI_MEMORY_BYTES says. Writes the profile, of `*size` bytes, to `buffer` of `room` bytes, for the
- * app to keep and to give next time. Where there is not enough room the code is STI_USAGE, `*size`
- * says how much it takes, and the model keeps what was measured. `budget_us` 0: measures nothing,
- * and writes the profile that the model has. */
+ * Measures images, or texts of 16 to 128 and of STI_LENGTH tokens, in the arithmetic of
+ * STI_COMPUTE. What the model had loaded is given back first; measuring takes memory for all its
+ * shards, whatever STI_MEMORY_BYTES says. Writes the profile, of `*size` bytes, to `buffer` of
+ * `room` bytes, for the app to keep and to give next time. Where there is not enough room the code
+ * is STI_USAGE, `*size` says how much it takes, and the model keeps what was measured. `budget_us`
+ * 0: measures nothing, and writes the profile that the model has. */
 sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t room, size_t* size,
                      sti_error* error);
 
@@ -215,6 +215,13 @@ sti_code sti_run(sti_model* model, const char* text, size_t size, const char* pa
 
 /* Answers `count` token ids, control tokens included, all of the first token type. */
 sti_code sti_run_ids(sti_model* model, const uint32_t* ids, size_t count, sti_error* error);
+
+/* Answers an image, for a model that takes images: the `size` bytes of a binary PPM file of its
+ * size and channels, scaled as the model has it, or of as many floats as STI_IMAGE_CHANNELS x
+ * STI_IMAGE_SIZE x STI_IMAGE_SIZE, channel after channel and row after row, scaled already. What is
+ * neither gives STI_BAD_INPUT. A PNG is none: an app has pixels. Of such a model texts and ids give
+ * STI_USAGE, as images do of others. */
+sti_code sti_run_image(sti_model* model, const void* bytes, size_t size, sti_error* error);
 
 /* Ends an engagement: the next input is turn 1. */
 sti_code sti_end_turns(sti_model* model, sti_error* error);
@@ -287,11 +294,13 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_PRELOADED_BYTES 34
 #define STI_PREDICTED_US 35 /* latency that the plan predicts, by medians; 0: it does not say */
 #define STI_PREDICTED_P99_US 36
-#define STI_COMPUTE_DRIFT 37 /* time of layers over the plan's, once runs have told; else 1 */
-#define STI_READ_DRIFT 38    /* time of reads over the plan's, once runs have told; else 1 */
-#define STI_LONGEST 39       /* longest input of the model in tokens */
-#define STI_DIMENSIONS 40    /* numbers of an embedding; 0: the model gives labels */
-#define STI_TOKEN_LABELS 41  /* 1: the labels are of tokens, and answers have spans */
+#define STI_COMPUTE_DRIFT 37  /* time of layers over the plan's, once runs have told; else 1 */
+#define STI_READ_DRIFT 38     /* time of reads over the plan's, once runs have told; else 1 */
+#define STI_LONGEST 39        /* longest input of the model in tokens */
+#define STI_DIMENSIONS 40     /* numbers of an embedding; 0: the model gives labels */
+#define STI_TOKEN_LABELS 41   /* 1: the labels are of tokens, and answers have spans */
+#define STI_IMAGE_SIZE 42     /* pixels of an image's side; 0: the model takes texts */
+#define STI_IMAGE_CHANNELS 43 /* values of a pixel; 0: the model takes texts */
 
 /* Returns a figure; NaN where there is no such one. */
 double sti_stat(sti_model* model, int32_t figure);

@@ -66,6 +66,7 @@ constexpr AdviceWords::Option kOptionNames[] = {
     {"preload_bytes", "STI_PRELOAD_BYTES"},
     {"memory_bytes", "STI_MEMORY_BYTES"},
     {"wake_us", "STI_LEAD_TIME_US"},
+    {"length", "STI_LENGTH"},
     {"turns", "STI_TURNS"},
     {"min_accuracy", "STI_MIN_ACCURACY_PPM"},
     {"full_accuracy", "STI_FULL_ACCURACY_PPM"},

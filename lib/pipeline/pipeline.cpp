@@ -33,12 +33,12 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
 }
 
 /// Runs one sequence; `rows`: to the hidden rows of the last layer.
-Status RunSequence(Pipeline& pipeline, const TokenInput& input, const RunTerms& terms, bool rows,
+Status RunSequence(Pipeline& pipeline, const Pass& pass, const RunTerms& terms, bool rows,
                    RunResult* result) {
   PassOutput output;
   output.hidden = rows;
   output.values.swap(result->values);
-  Status status = pipeline.Run({input, {}}, terms, &output, result);
+  Status status = pipeline.Run(pass, terms, &output, result);
   output.values.swap(result->values);
   return status;
 }
@@ -119,12 +119,17 @@ DriftWatch& Pipeline::drift() { return core_->drift(); }
 
 Status RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids, std::span<const uint32_t> types,
                  const RunTerms& terms, RunResult* result) {
-  return RunSequence(pipeline, {ids, types}, terms, false, result);
+  return RunSequence(pipeline, {TokenInput{ids, types}, {}}, terms, false, result);
 }
 
 Status RunToRows(Pipeline& pipeline, std::span<const uint32_t> ids, std::span<const uint32_t> types,
                  const RunTerms& terms, RunResult* result) {
-  return RunSequence(pipeline, {ids, types}, terms, true, result);
+  return RunSequence(pipeline, {TokenInput{ids, types}, {}}, terms, true, result);
+}
+
+Status RunImage(Pipeline& pipeline, std::span<const float> values, const RunTerms& terms,
+                RunResult* result) {
+  return RunSequence(pipeline, {ImageInput{values}, {}}, terms, false, result);
 }
 
 Result<RunResult> RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids,

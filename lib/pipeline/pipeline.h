@@ -196,5 +196,8 @@ class Pipeline {
                                RunResult* result);
 Result<RunResult> RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids,
                             std::span<const uint32_t> types);
+/// Runs one image, as ImageInput has them, to what the head gives.
+[[nodiscard]] Status RunImage(Pipeline& pipeline, std::span<const float> values,
+                              const RunTerms& terms, RunResult* result);
 
 }  // namespace sti

@@ -221,7 +221,30 @@ Status ValidateRequest(const PlanRequest& request) {
   return ValidateGuarantee(request);
 }
 
+namespace {
+
+/// Returns the field of a mode that is more than a submodel within a target; null for none.
+const char* ModeField(const PlanRequest& request) {
+  if (request.guarantee()) return "guarantee";
+  if (request.cascade() != nullptr) return "cascade";
+  return request.turns() != nullptr ? "turns" : nullptr;
+}
+
+/// Returns an error if a request is for what texts alone have.
+Status ValidateForImages(const PlanRequest& request) {
+  const std::string why = "the model takes images,";
+  if (request.length != 0 || !request.further_lengths.empty())
+    return Unreasonable(why + " all of which have one length", kDrop, "length");
+  if (const char* part = ModeField(request); part != nullptr)
+    return Unreasonable(why + " and this is for models of texts", kDrop, part);
+  if (!request.min_accuracy) return {};
+  return Unreasonable(why + " whose accuracy nothing measures yet", kDrop, "min_accuracy");
+}
+
+}  // namespace
+
 Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
+  if (!info.has_text()) return ValidateForImages(request);
   if (info.has_labels()) return {};
   if (info.labels_tokens()) {
     const std::string why = "the model labels tokens, and";
@@ -235,10 +258,7 @@ Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
       "the model embeds texts, and vectors of two submodels or fidelities do not compare";
   if (!request.further_lengths.empty() || request.clocks.size() > 1)
     return UsageError(why + "; ask for one length and clock");
-  const char* part = request.guarantee()            ? "guarantee"
-                     : request.cascade() != nullptr ? "cascade"
-                     : request.turns() != nullptr   ? "turns"
-                                                    : nullptr;
+  const char* part = ModeField(request);
   return part == nullptr ? Status() : Unreasonable(why, kDrop, part);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "profile/profile_numbers.h"
 #include "profile/read_sweep.h"
 #include "profile/statistics.h"
+#include "text/model_tokenizer.h"
 
 namespace sti {
 namespace {
@@ -217,7 +219,8 @@ class Profiler {
 }  // namespace
 
 std::vector<uint32_t> LengthsFor(std::vector<uint32_t> lengths, const ModelInfo& info) {
-  for (uint32_t& length : lengths) length = std::min(length, info.max_length());
+  for (uint32_t& length : lengths)
+    length = std::clamp(length, info.min_length(), info.max_length());
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   return lengths;
@@ -230,9 +233,12 @@ std::vector<uint32_t> TrainedWidths(const ModelInfo& info) {
   return widths;
 }
 
-Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
-                                     const ProfileOptions& options) {
+Result<DeviceProfile> MeasureProfile(ContainerFile file, const ProfileOptions& options) {
   STI_RETURN_IF_ERROR(file.RequireWholeLayers());
+  std::optional<Tokenizer> tokenizer;
+  if (file.index().info.has_text()) {
+    STI_ASSIGN_OR_RETURN(tokenizer, LoadTokenizer(file));
+  }
   const ReadPath way = file.reader().path();
   const bool is_rough = options.budget_us > 0 && options.budget_us < kRoughUs;
   STI_ASSIGN_OR_RETURN(
@@ -246,7 +252,7 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
   STI_ASSIGN_OR_RETURN(file, Reopen(file, way, shape));
   const uint32_t bits[1] = {DecodeBits(file.index().BitsOfWholeLayers())};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits, kHeld));
-  ProfileBench bench(std::move(model), tokenizer, options.threads);
+  ProfileBench bench(std::move(model), tokenizer ? &*tokenizer : nullptr, options.threads);
   const ContainerIndex& index = bench.model.index();
   STI_ASSIGN_OR_RETURN(bench.transformer, Transformer::Create(index.info, bench.pool,
                                                               {Backend::kNative, options.compute}));

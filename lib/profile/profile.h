@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "io/container_file.h"
-#include "text/tokenizer.h"
 #include "types/device_profile.h"
 #include "types/kernel.h"
 #include "types/model_info.h"
@@ -46,7 +45,7 @@ struct ProfileOptions {
 };
 
 /// Returns `lengths` ascending and each once; one that the model does not take becomes the longest
-/// that it does.
+/// that it does. Of a model of images the one length that it has.
 std::vector<uint32_t> LengthsFor(std::vector<uint32_t> lengths, const ModelInfo& info);
 /// Returns the widths that the model was trained for, ascending.
 std::vector<uint32_t> TrainedWidths(const ModelInfo& info);
@@ -57,7 +56,6 @@ std::vector<uint32_t> TrainedWidths(const ModelInfo& info);
 /// A container that holds only what some plans read is measured by the layers that it has whole, at
 /// the bits that it has them at. Errors are those of reads, kUsage when cancelled, and of
 /// ContainerFile::RequireWholeLayers.
-Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
-                                     const ProfileOptions& options);
+Result<DeviceProfile> MeasureProfile(ContainerFile file, const ProfileOptions& options);
 
 }  // namespace sti

@@ -1,13 +1,11 @@
 #include "profile/profile_numbers.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "model/embedding_rows.h"
 #include "network/tensors.h"
 #include "profile/background_reads.h"
+#include "profile/sample_inputs.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -61,21 +60,34 @@ std::function<Result<double>()> TimesPlanes(ProfileBench& bench, const LayerLoad
   };
 }
 
-// Times one shard's share of what runs load at these bits.
-std::function<Result<double>()> TimesShards(ProfileBench& bench, uint32_t bits) {
-  const uint32_t tokens = std::min(kTokensOfRun, bench.longest);
-  const auto input = std::make_shared<Encoding>(
-      bench.tokenizer.Encode(SampleText(bench.tokenizer, tokens), std::nullopt, tokens));
-  return [&bench, bits, input] { return bench.rehearsal->ShardUs(bits, input->ids, input->types); };
+SampleInputs InputsOf(const ProfileBench& bench, const PassSize& pass) {
+  if (bench.tokenizer != nullptr)
+    return SampleInputs::OfTexts(*bench.tokenizer, pass.batch, pass.length);
+  return SampleInputs::OfImages(bench.model.index().info, pass.batch);
 }
 
-ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
+// Times one shard's share of what runs load at these bits.
+Result<std::function<Result<double>()>> TimesShards(ProfileBench& bench, uint32_t bits) {
+  const PassSize one{1, std::min(kTokensOfRun, bench.longest)};
+  const auto input = std::make_shared<SampleInputs>(InputsOf(bench, one));
+  STI_RETURN_IF_ERROR(input->Encode());
+  return std::function<Result<double>()>(
+      [&bench, bits, input] { return bench.rehearsal->ShardUs(bits, input->pass()); });
+}
+
+Result<ProfileNumber> IoNumber(ProfileBench& bench, const LayerLoads& loads) {
+  std::function<Result<double>()> times;
+  if (loads.bits) {
+    STI_ASSIGN_OR_RETURN(times, TimesShards(bench, *loads.bits));
+  } else {
+    times = TimesPlanes(bench, loads);
+  }
   const uint32_t width = bench.model.index().info.shape.width;
   ProfileNumber io;
   io.series = &DeviceProfile::io_series;
   io.parts = loads.bits ? bench.rehearsal->shards_of_run() : width;
   io.number = {"reading " + loads.what, NumberKind::kIo, [&bench] { bench.lane->Pause(); },
-               loads.bits ? TimesShards(bench, *loads.bits) : TimesPlanes(bench, loads)};
+               std::move(times)};
   io.store = [bytes = ShardBytes(loads, width)](DeviceProfile& profile, const Timing& m) {
     profile.io.push_back({bytes, 0, m.median_us, m.p99_us});
   };
@@ -137,69 +149,67 @@ std::function<void(DeviceProfile&, const Timing&)> StoresFixed(const PassSize& p
   };
 }
 
-// The texts of a pass, its tokens one text behind another, and the rows that they want.
+// The inputs of a pass, and of texts the rows that they want.
 struct FixedWork {
   PassSize pass;
-  std::vector<std::string> texts;
-  std::vector<uint32_t> ids;
-  std::vector<uint32_t> types;
-  std::vector<uint32_t> offsets;  // [texts + 1]
+  SampleInputs inputs;
   EmbeddingReads reads;
   AlignedBuffer blocks;
 };
 
-void Tokenise(const Tokenizer& tokenizer, FixedWork& work) {
-  work.ids.clear();
-  work.types.clear();
-  work.offsets.assign(1, 0);
-  for (const std::string& text : work.texts) {
-    const Encoding encoding = tokenizer.Encode(text, std::nullopt, work.pass.length);
-    work.ids.insert(work.ids.end(), encoding.ids.begin(), encoding.ids.end());
-    work.types.insert(work.types.end(), encoding.types.begin(), encoding.types.end());
-    work.offsets.push_back(static_cast<uint32_t>(work.ids.size()));
+Status SumRows(ProfileBench& bench, const FixedWork& work, const Pass& pass) {
+  const auto& tokens = std::get<TokenInput>(pass.input);
+  const auto count = static_cast<uint32_t>(tokens.ids.size());
+  const size_t width = bench.model.index().info.shape.embedding_width();
+  float* const sums = bench.transformer->EmbeddingSums(count, bench.hidden.data());
+  for (size_t i = 0; i + 1 < pass.offsets.size(); ++i) {
+    const size_t first = pass.offsets[i];
+    const size_t of_text = pass.offsets[i + 1] - first;
+    STI_RETURN_IF_ERROR(
+        SumEmbeddings(bench.model.index(), work.reads, work.blocks.span(),
+                      {tokens.ids.subspan(first, of_text), tokens.types.subspan(first, of_text),
+                       bench.model.resident().embedding[TensorRole::kTypeEmbeddings]},
+                      bench.model.file().name(), sums + first * width));
   }
+  bench.transformer->FinishEmbeddings(bench.hidden.data(), count, bench.model.resident().embedding);
+  return {};
 }
 
-Status SumAll(ProfileBench& bench, const FixedWork& work) {
-  const size_t width = bench.model.index().info.shape.embedding_width();
-  const auto tokens = static_cast<uint32_t>(work.ids.size());
-  float* const sums = bench.transformer->EmbeddingSums(tokens, bench.hidden.data());
-  for (size_t i = 0; i < work.texts.size(); ++i) {
-    const size_t first = work.offsets[i];
-    const size_t count = work.offsets[i + 1] - first;
-    STI_RETURN_IF_ERROR(SumEmbeddings(
-        bench.model.index(), work.reads, work.blocks.span(),
-        {std::span(work.ids).subspan(first, count), std::span(work.types).subspan(first, count),
-         bench.model.resident().embedding[TensorRole::kTypeEmbeddings]},
-        bench.model.file().name(), sums + first * width));
-  }
-  bench.transformer->FinishEmbeddings(bench.hidden.data(), tokens,
-                                      bench.model.resident().embedding);
+// Goes from the inputs to hidden rows.
+Status EmbedAll(ProfileBench& bench, FixedWork& work) {
+  STI_RETURN_IF_ERROR(work.inputs.Encode());
+  const Pass pass = work.inputs.pass();
+  const auto* images = std::get_if<ImageInput>(&pass.input);
+  if (images == nullptr) return SumRows(bench, work, pass);
+  bench.transformer->EmbedImages(images->values, bench.model.resident().embedding,
+                                 bench.hidden.data());
   return {};
 }
 
 Result<double> TimeEmbedding(ProfileBench& bench, FixedWork& work) {
   Status status;
-  const double time_us = TimeUs([&] {
-    Tokenise(bench.tokenizer, work);
-    status = SumAll(bench, work);
-  });
+  const double time_us = TimeUs([&] { status = EmbedAll(bench, work); });
   if (!status.ok()) return status.error();
   return time_us;
 }
 
-Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, const PassSize& pass) {
-  auto work = std::make_shared<FixedWork>();
-  work->pass = pass;
-  work->texts = SampleTexts(bench.tokenizer, pass.batch, pass.length);
-  Tokenise(bench.tokenizer, *work);
-  const uint32_t longest = Batch{work->offsets}.longest();
-  work->reads = PlanEmbeddingReads(bench.model.index(), work->ids, longest);
-  work->blocks = AlignedBuffer(work->reads.end);
+// Reads the embedding rows that texts want.
+Status ReadRows(ProfileBench& bench, FixedWork& work) {
+  STI_RETURN_IF_ERROR(work.inputs.Encode());
+  const Pass pass = work.inputs.pass();
+  const uint32_t longest = Batch{pass.offsets}.longest();
+  work.reads =
+      PlanEmbeddingReads(bench.model.index(), std::get<TokenInput>(pass.input).ids, longest);
+  work.blocks = AlignedBuffer(work.reads.end);
   const std::vector<ReadRequest> requests =
-      RequestsFor(std::span<const EmbeddingReads::Range>(work->reads.ranges), work->blocks.span());
+      RequestsFor(std::span<const EmbeddingReads::Range>(work.reads.ranges), work.blocks.span());
+  return bench.model.file().reader().ReadAll(requests);
+}
+
+Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, const PassSize& pass) {
+  auto work = std::make_shared<FixedWork>(FixedWork{pass, InputsOf(bench, pass), {}, {}});
   // The rows are there before they are summed for the first time.
-  STI_RETURN_IF_ERROR(bench.model.file().reader().ReadAll(requests));
+  if (bench.tokenizer != nullptr) STI_RETURN_IF_ERROR(ReadRows(bench, *work));
   STI_RETURN_IF_ERROR(TimeEmbedding(bench, *work));
   return work;
 }
@@ -239,7 +249,10 @@ Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
   bench.model.file().reader().ExpectReadsInto(bench.arena.span());
   std::vector<ProfileNumber> numbers;
   numbers.reserve(by_size.size());
-  for (const auto& [bytes, loads] : by_size) numbers.push_back(IoNumber(bench, loads));
+  for (const auto& [bytes, loads] : by_size) {
+    STI_ASSIGN_OR_RETURN(ProfileNumber number, IoNumber(bench, loads));
+    numbers.push_back(std::move(number));
+  }
   return numbers;
 }
 
@@ -251,21 +264,21 @@ Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench, uint32_t ba
   for (const uint32_t length : lengths) {
     const PassSize pass{batch, length};
     STI_ASSIGN_OR_RETURN(const auto work, MakeFixedWork(bench, pass));
-    numbers.push_back({{"text to embeddings" + pass.At(), NumberKind::kText, pause,
-                        [&bench, work] { return TimeEmbedding(bench, *work); }},
-                       nullptr,
-                       StoresFixed(pass, &FixedSample::embed_us, &FixedSample::embed_p99_us)});
+    const bool has_text = bench.tokenizer != nullptr;
     numbers.push_back(
-        {{"reading embedding rows" + pass.At(), NumberKind::kRows, pause,
-          [&bench, work] {
-            return bench.rehearsal->RowsUs(work->ids, work->types, work->offsets);
-          }},
+        {{(has_text ? "text to embeddings" : "image to embeddings") + pass.At(), NumberKind::kText,
+          pause, [&bench, work] { return TimeEmbedding(bench, *work); }},
          nullptr,
-         StoresFixed(pass, &FixedSample::embed_io_us, &FixedSample::embed_io_p99_us)});
+         StoresFixed(pass, &FixedSample::embed_us, &FixedSample::embed_p99_us)});
+    if (has_text) {
+      numbers.push_back(
+          {{"reading embedding rows" + pass.At(), NumberKind::kRows, pause,
+            [&bench, work] { return bench.rehearsal->RowsUs(work->inputs.pass()); }},
+           nullptr,
+           StoresFixed(pass, &FixedSample::embed_io_us, &FixedSample::embed_io_p99_us)});
+    }
     numbers.push_back({{"the end of a run" + pass.At(), NumberKind::kTail, pause,
-                        [&bench, work] {
-                          return bench.rehearsal->TailUs(work->ids, work->types, work->offsets);
-                        }},
+                        [&bench, work] { return bench.rehearsal->TailUs(work->inputs.pass()); }},
                        nullptr,
                        StoresFixed(pass, &FixedSample::head_us, &FixedSample::head_p99_us)});
   }
@@ -277,78 +290,6 @@ uint32_t DecodeBits(const std::vector<uint32_t>& offered) {
   uint32_t decode = offered.front();
   for (const uint32_t bits : offered) decode = bits <= kDecodeBits ? bits : decode;
   return decode;
-}
-
-namespace {
-
-constexpr uint32_t kTries = 64;  // of tokens, for one that is a word by itself
-
-/// Draws tokens that are words by themselves, each the same on every machine.
-class Words {
- public:
-  explicit Words(const Tokenizer& tokenizer)
-      : tokenizer_(tokenizer), tokens_before_(TokensOf(kBefore)) {}
-
-  std::string Next() {
-    std::string word = Draw();
-    for (uint32_t i = 0; i < kTries && !IsOneToken(word); ++i) word = Draw();
-    return word;
-  }
-
- private:
-  std::string Draw() {
-    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
-    const uint64_t id = (state_ >> 33) % tokenizer_.vocabulary().size();
-    std::string word(tokenizer_.vocabulary().Token(static_cast<uint32_t>(id)));
-    // Byte-level vocabularies spell the space before a word as U+0120.
-    constexpr std::string_view kSpace = "\xC4\xA0";
-    if (word.starts_with(kSpace)) word.erase(0, kSpace.size());
-    return word;
-  }
-
-  [[nodiscard]] size_t TokensOf(const std::string& text) const {
-    constexpr uint32_t kEnough = 6;  // controls, the word before and more than one token
-    return tokenizer_.Encode(text, std::nullopt, kEnough).ids.size();
-  }
-
-  [[nodiscard]] bool IsOneToken(const std::string& word) const {
-    return TokensOf(std::string(kBefore) + " " + word) == tokens_before_ + 1;
-  }
-
-  static constexpr const char* kBefore = "a";  // words stand in the midst of a text
-  const Tokenizer& tokenizer_;
-  size_t tokens_before_;
-  uint64_t state_ = 1;
-};
-
-/// Returns how many different words the first `count` words of a text have.
-uint32_t DifferentWords(uint32_t count) {
-  constexpr double kFactor = 1.2;
-  constexpr double kExponent = 0.9;
-  const double different = kFactor * std::pow(static_cast<double>(count), kExponent);
-  return std::min(count, static_cast<uint32_t>(different));
-}
-
-}  // namespace
-
-std::string SampleText(const Tokenizer& tokenizer, uint32_t length) {
-  return SampleTexts(tokenizer, 1, length).front();
-}
-
-std::vector<std::string> SampleTexts(const Tokenizer& tokenizer, uint32_t count, uint32_t length) {
-  Words words(tokenizer);
-  std::vector<std::string> chosen;
-  std::vector<std::string> texts(count);
-  for (std::string& text : texts) {
-    for (uint32_t i = 0; i < length; ++i) {
-      const auto at = static_cast<uint32_t>(chosen.size());
-      const bool is_new = at == 0 || DifferentWords(at + 1) > DifferentWords(at);
-      chosen.push_back(is_new ? words.Next() : chosen[at / 2]);
-      if (i > 0) text += ' ';
-      text += chosen.back();
-    }
-  }
-  return texts;
 }
 
 }  // namespace sti

@@ -39,15 +39,15 @@ struct PassSize {
 /// Holds what the numbers of a profile are measured with. It outlives them and stays in place. One
 /// thread.
 struct ProfileBench {
-  ProfileBench(LoadedModel loaded, const Tokenizer& text, uint32_t threads)
+  ProfileBench(LoadedModel loaded, const Tokenizer* text, uint32_t threads)
       : model(std::move(loaded)), tokenizer(text), pool(threads) {}
 
   AlignedBuffer arena;  ///< where reads land; outlives the reader, which is told of it
   /// Hidden rows of the largest pass, [tokens, d], which all that is computed works on: what the
   /// values are does not change a time, as long as they are finite.
   AlignedVector<float> hidden;
-  LoadedModel model;  ///< at `decode_bits`
-  const Tokenizer& tokenizer;
+  LoadedModel model;           ///< at `decode_bits`
+  const Tokenizer* tokenizer;  ///< null of a model of images
   ThreadPool pool;
   std::unique_ptr<Transformer> transformer;
   std::unique_ptr<BackgroundReads> lane;  ///< reads beside layers
@@ -102,12 +102,12 @@ std::vector<ProfileNumber> DecodeNumbers(ProfileBench& bench, const LoadedModel&
 /// layers of the profile have. All numbers are stored.
 void TakeUsualBitsOff(uint32_t usual_bits, DeviceProfile& profile);
 
-/// Numbers of T_fixed at one length.
+/// Numbers of T_fixed at one length, at most.
 inline constexpr size_t kFixedNumbers = 3;
 
-/// Returns the numbers of T_fixed of passes of `batch` inputs at each length: texts to embeddings,
-/// the reads of all their embedding rows in one lot, and the end of a run, whose last layer
-/// TakeLastLayersOff takes off.
+/// Returns the numbers of T_fixed of passes of `batch` inputs at each length: texts or images to
+/// embeddings, the reads of all embedding rows of texts in one lot, and the end of a run, whose
+/// last layer TakeLastLayersOff takes off.
 Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench, uint32_t batch,
                                                 std::span<const uint32_t> lengths);
 
@@ -119,14 +119,6 @@ void TakeLastLayersOff(DeviceProfile& profile);
 /// Returns the bits that layers are timed at, of those that a container offers: the most up to 6
 /// (STI 5.2), else the fewest.
 uint32_t DecodeBits(const std::vector<uint32_t>& offered);
-
-/// Returns a text of about `length` tokens from all over the vocabulary, so that rows lie apart as
-/// they do in real inputs. Words repeat as they do there: by Heaps' law a text of n words has
-/// 1.2 n^0.9 different ones (rows of SST-2 and CLINC150 joined to 16 to 128 tokens have within a
-/// tenth of that).
-std::string SampleText(const Tokenizer& tokenizer, uint32_t length);
-/// Returns `count` such texts. Their words repeat from text to text as in one that has all of them.
-std::vector<std::string> SampleTexts(const Tokenizer& tokenizer, uint32_t count, uint32_t length);
 
 /// Returns the microseconds that `body` takes.
 template <typename Body>

@@ -93,26 +93,22 @@ Status Rehearsal::RunLayers(uint32_t bits, const Pass& pass) {
   return pipeline_->Run(pass, terms, &output_, &report_);
 }
 
-Result<double> Rehearsal::ShardUs(uint32_t bits, std::span<const uint32_t> ids,
-                                  std::span<const uint32_t> types) {
-  STI_RETURN_IF_ERROR(RunLayers(bits, {TokenInput{ids, types}, {}}));
+Result<double> Rehearsal::ShardUs(uint32_t bits, const Pass& pass) {
+  STI_RETURN_IF_ERROR(RunLayers(bits, pass));
   const double rows_us = report_.embeddings_io_us;
   const double shards_us = std::max(kLeastUs, report_.layers.back().io_ready_us - rows_us);
   return shards_us / shards_of_run_;
 }
 
-Result<double> Rehearsal::TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                                 std::span<const uint32_t> offsets) {
-  STI_RETURN_IF_ERROR(RunLayers(routes_.front().bits, {TokenInput{ids, types}, offsets}));
+Result<double> Rehearsal::TailUs(const Pass& pass) {
+  STI_RETURN_IF_ERROR(RunLayers(routes_.front().bits, pass));
   return EndOfRunUs(report_);
 }
 
-Result<double> Rehearsal::RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                                 std::span<const uint32_t> offsets) {
+Result<double> Rehearsal::RowsUs(const Pass& pass) {
   std::this_thread::sleep_for(kPause);
   RunTerms terms;
   terms.route = RouteId{0};
-  const Pass pass{TokenInput{ids, types}, offsets};
   STI_ASSIGN_OR_RETURN(RunSteps* const run, pipeline_->Begin(pass, terms, &output_, &report_));
   STI_RETURN_IF_ERROR(pipeline_->End(run->Embed(pass)));
   return report_.embeddings_io_us;

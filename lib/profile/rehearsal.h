@@ -49,16 +49,13 @@ class Rehearsal {
   /// Runs a few layers at `bits`, offered, on an input. Returns the microseconds from the arrival
   /// of its embedding rows, which are read first, to that of the last shard, divided by the number
   /// of shards.
-  Result<double> ShardUs(uint32_t bits, std::span<const uint32_t> ids,
-                         std::span<const uint32_t> types);
+  Result<double> ShardUs(uint32_t bits, const Pass& pass);
   /// Begins a run that reads next to nothing beside the embedding rows of its inputs, and ends it
-  /// when they are there. Returns the microseconds up to that moment. `offsets` are those of Pass.
-  Result<double> RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                        std::span<const uint32_t> offsets = {});
+  /// when they are there. Returns the microseconds up to that moment.
+  Result<double> RowsUs(const Pass& pass);
 
   /// Runs a few layers at the fewest bits, likewise. Returns EndOfRunUs of that run.
-  Result<double> TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                        std::span<const uint32_t> offsets = {});
+  Result<double> TailUs(const Pass& pass);
 
  private:
   struct RoutesAtBits {

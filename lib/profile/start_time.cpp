@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -19,12 +20,16 @@ constexpr uint32_t kNarrowTokens = 16;
 // Does what a runner does with a model before it takes a text.
 Status OpenOnce(const BlockSourcePtr& model, ReadPath way, uint32_t threads) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(model, way));
-  STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
+  const ModelInfo& info = file.index().info;
+  std::optional<Tokenizer> tokenizer;
+  if (info.has_text()) {
+    STI_ASSIGN_OR_RETURN(tokenizer, LoadTokenizer(file));
+  }
   STI_RETURN_IF_ERROR(file.RequireWholeLayers());
   WholePlanOptions narrow;
   narrow.width = 1;
   narrow.bits = file.index().BitsOfWholeLayers().front();
-  narrow.length = std::min(kNarrowTokens, file.index().info.max_length());
+  narrow.length = std::clamp(kNarrowTokens, info.min_length(), info.max_length());
   STI_ASSIGN_OR_RETURN(Plan plan, MakeHeldPlan(file.index(), narrow));
   PipelineOptions options;
   options.threads = threads;

@@ -30,7 +30,7 @@ struct ImageShape {
   /// Returns how many values a patch has.
   [[nodiscard]] uint32_t patch_values() const { return channels * patch * patch; }
   /// Returns how many values an image has.
-  [[nodiscard]] uint64_t values() const { return uint64_t{channels} * size * size; }
+  [[nodiscard]] constexpr uint64_t values() const { return uint64_t{channels} * size * size; }
 };
 
 /// Sizes of a transformer. N x M shards: `layers` x `width` (STI 4.2, Table 1).

@@ -16,7 +16,7 @@ import bisect
 import ctypes
 import math
 import os
-from typing import (Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple,
+from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple,
                     TypeVar, Union)
 
 from ._library import LOG, READ_AT, CError, CSpan, library
@@ -28,6 +28,7 @@ __all__ = ["Aggregation", "Answer", "Code", "Compute", "Error", "Host", "Input",
 __version__: str = library.sti_version().decode()
 
 Input = Union[str, Tuple[str, str]]  # a text, or a pair of texts
+Image = Any  # the bytes of a file, or floats in a contiguous buffer
 
 
 class Error(Exception):
@@ -300,6 +301,20 @@ class Model(_Owner):
         self._check_labels()
         array = (ctypes.c_uint32 * len(ids))(*ids)
         self._call(library.sti_run_ids, array, len(ids))
+        return self._answer()
+
+    def run_image(self, image: Image) -> Answer:
+        """Answers an image: the bytes of a PPM file, or floats, scaled as the model takes them.
+
+        Floats are any contiguous buffer of them, such as a numpy array [channels, size, size]. The
+        model's size is Stat.IMAGE_SIZE.
+        """
+        view = memoryview(image)
+        if view.format not in ("B", "f", "<f"):
+            raise TypeError(f"an image is bytes or floats, not items of format '{view.format}'; "
+                            "make it float32")
+        array = (ctypes.c_ubyte * view.nbytes).from_buffer_copy(view.cast("B"))
+        self._call(library.sti_run_image, array, view.nbytes)
         return self._answer()
 
     def run_batch(self, inputs: Iterable[Input]) -> Iterator[Answer]:

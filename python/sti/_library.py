@@ -43,6 +43,7 @@ def _load() -> ctypes.CDLL:
             ("sti_wake", code, handle, error),
             ("sti_run", code, handle, text, size, text, size, error),
             ("sti_run_ids", code, handle, ids, size, error),
+            ("sti_run_image", code, handle, ctypes.c_void_p, size, error),
             ("sti_end_turns", code, handle, error),
             ("sti_trim", code, handle, u64, error),
             ("sti_cancel", code, handle),

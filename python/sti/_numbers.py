@@ -113,3 +113,5 @@ class Stat(enum.IntEnum):
     LONGEST = 39
     DIMENSIONS = 40
     TOKEN_LABELS = 41
+    IMAGE_SIZE = 42
+    IMAGE_CHANNELS = 43

@@ -106,9 +106,10 @@ class ServedModelsTest : public ::testing::Test {
   ServingOptions Options() {
     ServingOptions options;
     options.threads = 2;
-    options.encode = [](const Session& session, const std::string& input) -> Result<Encoding> {
+    options.encode = [](const Session& session, const std::string& input) -> Result<SessionInput> {
       if (input == "bad") return DataError("no input");
-      return session.Encode(input);
+      STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(input));
+      return SessionInput(std::move(encoding));
     };
     options.tell = [this](const Served& served) { listener_.Hear(served); };
     return options;

@@ -1,10 +1,13 @@
-// Answers of the C library that are no labels of texts: vectors, and spans.
+// Answers of the C library that are no labels of texts: vectors, spans, and labels of images.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sti_fixture.h"
@@ -109,6 +112,101 @@ TEST_F(StiTest, AModelThatLabelsTokensGivesSpans) {
   std::thread([&] { EXPECT_EQ(sti_spans(model, nullptr, 0), 0U); }).join();
   sti_close(model);
   EXPECT_EQ(sti_spans(nullptr, nullptr, 0), 0U);
+}
+
+// The rows of tests/data/vit-tiny/expected.jsonl: the pixels [size, size, channels] of each image.
+std::vector<std::vector<int>> TinyImages() {
+  std::ifstream lines(STI_SOURCE_DIR "/tests/data/vit-tiny/expected.jsonl");
+  std::vector<std::vector<int>> images;
+  for (std::string line; std::getline(lines, line);)
+    images.push_back(nlohmann::json::parse(line)["pixels"].get<std::vector<int>>());
+  return images;
+}
+
+TEST_F(StiTest, AModelOfImagesTakesPixelsOrNumbers) {
+  const std::string path = folder_.File("images.sti");
+  const auto source = ModelFolder::Open(STI_SOURCE_DIR "/tests/data/vit-tiny");
+  ASSERT_TRUE(Succeeded(source));
+  ASSERT_TRUE(Succeeded(ShardModel(*source, {}, path)));
+  sti_model* model = nullptr;
+  ASSERT_TRUE(Is(STI_OK, sti_open(host_, path.c_str(), &model, &error_), error_));
+  EXPECT_EQ(sti_stat(model, STI_IMAGE_SIZE), 12);
+  EXPECT_EQ(sti_stat(model, STI_IMAGE_CHANNELS), 3);
+  EXPECT_EQ(sti_stat(model_, STI_IMAGE_SIZE), 0);
+  EXPECT_EQ(sti_stat(model, STI_LONGEST), 10);
+  const auto run = [&](const auto& bytes) {
+    return sti_run_image(model, bytes.data(), bytes.size() * sizeof(bytes[0]), &error_);
+  };
+  const float mean[] = {0.5F, 0.4F, 0.3F};
+  const float deviation[] = {0.5F, 0.25F, 0.2F};
+  const std::vector<std::vector<int>> images = TinyImages();
+  ASSERT_EQ(images.size(), 10U);
+  for (const std::vector<int>& pixels : images) {
+    std::string ppm = "P6 12 12 255\n";
+    for (const int pixel : pixels) ppm += static_cast<char>(pixel);
+    ASSERT_TRUE(Is(STI_OK, run(ppm), error_));
+    const std::vector<double> scores = ScoresOf(model);
+    ASSERT_EQ(scores.size(), 4U);
+    std::vector<float> values(pixels.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t channel = i / 144;
+      const auto pixel = static_cast<float>(pixels[i % 144 * 3 + channel] / 255.0);
+      values[i] = (pixel - mean[channel]) / deviation[channel];
+    }
+    ASSERT_TRUE(Is(STI_OK, run(values), error_));
+    for (size_t label = 0; label < 4; ++label)
+      EXPECT_NEAR(scores[label], ScoresOf(model)[label], 1e-6);
+    EXPECT_EQ(sti_stat(model, STI_TOKENS), 10);
+  }
+  // Bytes that are no image leave no answer, and the model goes on; so do calls for texts.
+  EXPECT_TRUE(Is(STI_BAD_INPUT, run(std::string("P6 12 12 255\n")), error_));
+  EXPECT_EQ(sti_label(model, 0), -1);
+  EXPECT_TRUE(Is(STI_BAD_INPUT, run(std::string()), error_));
+  EXPECT_TRUE(Is(STI_BAD_INPUT, run(std::string("\x89PNG\r\n\x1a\n")), error_));
+  EXPECT_TRUE(Is(STI_BAD_INPUT, run(std::vector<float>(432, std::nanf(""))), error_));
+  EXPECT_TRUE(Is(STI_USAGE, RunOn(model, "a text"), error_));
+  EXPECT_STREQ(error_.text, "the model takes images, and no texts");
+  const uint32_t ids[] = {1, 2};
+  EXPECT_TRUE(Is(STI_USAGE, sti_run_ids(model, ids, 2, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, run(std::vector<float>(432, 0.0F)), error_));
+  sti_close(model);
+}
+
+TEST_F(StiTest, AModelOfImagesIsProfiledPlannedAndBounded) {
+  const std::string path = folder_.File("images.sti");
+  const auto source = ModelFolder::Open(STI_SOURCE_DIR "/tests/data/vit-tiny");
+  ASSERT_TRUE(Succeeded(ShardModel(*source, {}, path)));
+  sti_model* model = nullptr;
+  ASSERT_TRUE(Is(STI_OK, sti_open(host_, path.c_str(), &model, &error_), error_));
+  const std::vector<float> image(432, 0.25F);
+  const auto run = [&] { return sti_run_image(model, image.data(), 4 * image.size(), &error_); };
+  ASSERT_TRUE(Is(STI_OK, run(), error_));
+  const std::vector<double> scores = ScoresOf(model);
+  size_t size = 0;
+  EXPECT_TRUE(Is(STI_USAGE, sti_profile(model, 10'000, nullptr, 0, &size, &error_), error_));
+  ASSERT_GT(size, 0U) << error_.text;
+  ASSERT_TRUE(Is(STI_OK, sti_set(model, STI_TARGET_US, 10'000'000, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, sti_plan(model, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, run(), error_));
+  EXPECT_EQ(ScoresOf(model), scores);
+  EXPECT_GT(sti_stat(model, STI_PREDICTED_US), 0);
+  // Options that are for texts say so, and set back the model goes on.
+  for (const auto& [option, value] :
+       {std::pair(STI_LENGTH, 10), {STI_TURNS, 2}, {STI_GUARANTEE, 1}}) {
+    ASSERT_TRUE(Is(STI_OK, sti_set(model, option, value, &error_), error_));
+    EXPECT_TRUE(Is(STI_USAGE, sti_plan(model, &error_), error_)) << option;
+    ASSERT_TRUE(Is(STI_OK, sti_set(model, option, 0, &error_), error_));
+  }
+  for (const auto& [option, value] : {std::pair(STI_WINDOW, 8), {STI_LATE, STI_LATE_DEGRADE}}) {
+    ASSERT_TRUE(Is(STI_OK, sti_set(model, option, value, &error_), error_));
+    EXPECT_TRUE(Is(STI_USAGE, run(), error_)) << option;
+    ASSERT_TRUE(Is(STI_OK, sti_set(model, option, 0, &error_), error_));
+  }
+  ASSERT_TRUE(Is(STI_OK, sti_trim(model, 0, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, sti_wake(model, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, run(), error_));
+  EXPECT_EQ(ScoresOf(model), scores);
+  sti_close(model);
 }
 
 }  // namespace

@@ -146,6 +146,9 @@ TEST_F(StiTest, NullsAndUnknownNumbersAreUsage) {
       [&](sti_error* e) { return sti_run(model_, "a", SIZE_MAX, nullptr, 0, e); },
       [&](sti_error* e) { return sti_run_ids(nullptr, nullptr, 0, e); },
       [&](sti_error* e) { return sti_run_ids(model_, nullptr, 1, e); },
+      [&](sti_error* e) { return sti_run_image(nullptr, "", 0, e); },
+      [&](sti_error* e) { return sti_run_image(model_, nullptr, 1, e); },
+      [&](sti_error* e) { return sti_run_image(model_, "P6 1 1 255\n...", 14, e); },
       [&](sti_error* e) { return sti_end_turns(nullptr, e); },
       [&](sti_error* e) { return sti_trim(nullptr, 0, e); },
   };
@@ -181,6 +184,7 @@ TEST_F(StiTest, ACallThatAnswersNothingLeavesNoAnswer) {
       [&] { return sti_run_ids(model_, ids, 0, nullptr); },
       [&] { return sti_run_ids(model_, ids, SIZE_MAX, nullptr); },
       [&] { return sti_run_ids(model_, unknown, 2, nullptr); },
+      [&] { return sti_run_image(model_, "", 0, nullptr); },
   };
   for (size_t i = 0; i < calls.size(); ++i) {
     ASSERT_TRUE(Is(STI_OK, Run("a"), error_));

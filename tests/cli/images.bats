@@ -1,15 +1,29 @@
-# Models of images: cut into containers, looked at, verified and given back as folders. What plans,
-# measures and serves says that it takes texts alone.
+# Models of images: cut into containers, looked at, verified and given back as folders; profiled,
+# planned and run on files. What is for texts alone says so.
 load helpers
 
 setup_file() {
   cd "$BATS_FILE_TMPDIR"
   sti-shard -q "$repo/tests/data/vit-tiny" -o vit.sti
+  mkdir images
+  local i=0 bytes
+  while read -r bytes; do
+    printf 'P6 12 12 255\n%b' "$bytes" >images/$i.ppm
+    i=$((i + 1))
+  done < <(jq -r '"0123456789abcdef" as $h | .pixels | map((. / 16 | floor) as $high |
+    "\\x" + $h[$high:$high + 1] + $h[. % 16:. % 16 + 1]) | add' "$repo/tests/data/vit-tiny/expected.jsonl")
+  same "$i" 10
+  sti-profile -q vit.sti --budget 10ms -o vit.profile
+  sti-plan -q vit.sti --profile vit.profile --target 10s -o vit.plan
 }
 setup() {
   cd "$BATS_TEST_TMPDIR"
-  ln -s "$BATS_FILE_TMPDIR/vit.sti" .
+  ln -s "$BATS_FILE_TMPDIR"/{vit.sti,vit.profile,vit.plan,images} .
 }
+
+# Logits of transformers, to 4 digits behind the point.
+expected() { jq -c '.logits | map(. * 1e4 | round)' "$repo/tests/data/vit-tiny/expected.jsonl"; }
+rounded() { jq -c '.logits | map(. * 1e4 | round)'; }
 
 @test "a container says what images its model takes" {
   works sti-inspect vit.sti
@@ -55,16 +69,103 @@ setup() {
   [ ! -e x.sti ]
 }
 
-@test "what takes texts alone says so in one line" {
+@test "lines are paths of images, whose logits are those of transformers" {
+  printf 'images/%d.ppm\n' {0..9} >paths
+  sti-run -q vit.sti --json <paths >answers
+  same "$(rounded <answers)" "$(expected)"
+  same "$(jq -r .text answers)" "$(cat paths)"
+  sti-run -q vit.sti --plan vit.plan --json <paths >planned
+  same "$(rounded <planned)" "$(expected)"
+  same "$(jq -s 'map(.deadline_met, .tokens) | unique' -c planned)" '[true,10]'
+  # A PNG of the same pixels, and the values themselves.
+  works sti-run -q vit.sti "$repo/tests/fuzz/corpus/image/rgb.png" --json
+  same "$(rounded <<<"$output")" "$(expected | sed -n 3p)"
+  works sti-run -q vit.sti images/2.ppm
+  like "$output" $'bird\t0.*\timages/2.ppm'
+}
+
+@test "one and several threads give the same bits, and a shard at a time within little memory" {
+  printf 'images/%d.ppm\n' {0..9} >paths
+  sti-run -q vit.sti --threads 1 --json <paths | jq -c .logits >one
+  sti-run -q vit.sti --threads 3 --json <paths | jq -c .logits >three
+  cmp one three
+  sti-run -q vit.sti --plan vit.plan --memory 16MiB --json <paths | jq -c .logits >small
+  cmp one small
+  refused 4 "sti-run: --memory * is less than the * needed before the first shard; raise it" \
+    sti-run -q vit.sti --memory 3MiB images/0.ppm
+}
+
+@test "what is no such image is that line's error, and the run goes on" {
+  head -c 100 "$repo/tests/fuzz/corpus/image/rgb.png" >short.png
+  head -c 9999999 /dev/zero >large
+  { head -c 1724 /dev/zero; printf '\0\0\300\177'; } >nan
+  printf '%s\n' nope short.png large nan "" . images/1.ppm >paths
+  run --separate-stderr sti-run vit.sti -q <paths
+  same "$status" 3
+  like "${lines[0]}" "! nope: no such file*"
+  like "${lines[1]}" "! short.png: a broken PNG: it ends early; write it anew*"
+  like "${lines[2]}" "! large: *"
+  like "${lines[3]}" "! nan: value 431 of the image is not finite*"
+  like "${lines[4]}" "! an empty line; give the path of an image*"
+  like "${lines[5]}" "! .: *"
+  like "${lines[6]}" $'dog\t*\timages/1.ppm'
+  same "$stderr" ""
+}
+
+@test "an evaluation's texts are paths" {
+  for i in {0..9}; do printf 'images/%d.ppm\t%s\n' $i "$(sti-run -q vit.sti images/$i.ppm | cut -f1)"; done >right.tsv
+  { printf 'sentence\tlabel\n'; cat right.tsv; } >data.tsv
+  works sti-run -q vit.sti --eval data.tsv --json
+  same "$(jq -c '[.examples, .accuracy]' <<<"$output")" '[10,1]'
+  printf 'nope.png\tcat\n' >>data.tsv
+  run sti-run -q vit.sti --eval data.tsv --json
+  same "$status" 3
+  same "$(jq -c '[.examples, .errors]' <<<"$output")" '[11,[{"row":11,"error":"nope.png: no such file"}]]'
+}
+
+@test "models of images and of texts are served side by side" {
+  sti-shard -q "$repo/tests/data/distilbert-tiny" -o text.sti
+  printf '%s\n' $'see\timages/2.ppm' $'read\thello' $'see\tgone' >lines
+  run sti-run -q --model see=vit.sti,vit.plan --model read=text.sti <lines
+  same "$status" 3
+  like "$output" $'*see\tbird\t*\timages/2.ppm*'
+  like "$output" $'*read\t*\thello*'
+  like "$output" $'*see\t! gone: no such file*'
+}
+
+@test "profiles and plans have the one length that images have" {
+  works sti-inspect --json vit.profile
+  same "$(jq -c '[.compute, .fixed | map(.length) | unique]' <<<"$output")" '[[10],[10]]'
+  same "$(jq '.fixed[0].embed_us > 0 and .fixed[0].embed_io_us == 0' <<<"$output")" true
+  same "$(sti-inspect --json vit.plan | jq -c '[.length, .variants]')" '[10,[]]'
+  refused 2 "sti-profile: vit.sti takes no --lengths: all images have one length; drop one" \
+    sti-profile vit.sti --lengths 8 -o x
+  refused 2 "sti-plan: *the model takes images, all of which have one length; drop --length" \
+    sti-plan vit.sti --profile vit.profile --target 1s --length 10 -o x
+  works sti-plan vit.sti --profile vit.profile --target 1s --cold -o cold.plan
+  works sti-run -q vit.sti --plan cold.plan images/2.ppm
+  like "$output" $'bird\t*'
+  works sti-plan vit.sti --profile vit.profile --check vit.plan
+  [ ! -e x ]
+}
+
+@test "what is for texts alone says so in one line" {
+  local takes="is for models of texts; vit.sti takes images"
+  for option in --ids --pairs "--prefix a" "--window 8" "--on-late degrade --plan vit.plan" \
+    "--replan vit.profile --plan vit.plan"; do
+    # shellcheck disable=SC2086
+    refused 2 "sti-run: ${option%% [-a8v]*}* $takes" sti-run vit.sti $option </dev/null
+  done
+  refused 2 "sti-run: --dimensions is for models that embed texts; *" sti-run vit.sti --dimensions 2 </dev/null
+  refused 2 "sti-run: --threshold is for multi-label models; *" sti-run vit.sti --threshold 0.5 </dev/null
+  for option in "--guarantee" "--turns 2 --preload 1KiB"; do
+    # shellcheck disable=SC2086
+    refused 2 "sti-plan: the model takes images, and this is for models of texts; *${option%% *}*" \
+      sti-plan vit.sti --profile vit.profile --target 1s $option -o x
+  done
   local said="vit.sti: has a model of images, which is not run yet; give one of texts"
-  refused 3 "sti-run: $said" sti-run vit.sti </dev/null
-  refused 3 "sti-profile: $said" sti-profile vit.sti -o x
   printf 'a\tcat\n' >labels.tsv
   refused 3 "sti-importance: $said" sti-importance vit.sti --data labels.tsv -o x
   refused 3 "sti-inspect: $said" sti-inspect vit.sti --tokenize </dev/null
-  # A profile of this shape may have been made by an app.
-  sti-inspect --json "$repo/tests/data/v1.5/tiny.profile" |
-    jq --arg shape "$(sti-inspect --json vit.sti | jq -r .shape_digest)" '.shape = $shape' >vit.profile
-  refused 3 "sti-plan: *" sti-plan vit.sti --profile vit.profile --target 1s -o x
   [ ! -e x ]
 }

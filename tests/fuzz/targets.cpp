@@ -34,6 +34,7 @@ std::span<const Target> Targets() {
       {"jsonl", JsonLines},
       {"tagged", Tagged},
       {"text", Text},
+      {"image", Image},
       {"api", Api},
   };
   return kTargets;

@@ -39,6 +39,7 @@ void Tsv(Input input);
 void Csv(Input input);
 void JsonLines(Input input);
 void Tagged(Input input);  ///< texts in CoNLL's columns
+void Image(Input input);   ///< an image file: PNG, PPM or numbers
 void Text(Input input);    ///< a text to tokenise; behind a tab its pair
 void Api(Input input);     ///< calls of the C library
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fuzz/targets.h"
+#include "image/image_file.h"
 #include "score/spans.h"
 #include "support/offset_rules.h"
 #include "support/test_tokenizer.h"
@@ -129,6 +130,22 @@ void Text(Input input) {
     counted = window.own_end;
   }
   Require(counted == whole.ids.size(), "each token counts");
+}
+
+void Image(Input input) {
+  const std::string file = AsText(input);
+  const PixelScale scale{{0.5F, 0.25F, 0}, {0.5F, 1, 2}};
+  for (const uint32_t channels : {1U, 3U}) {
+    const ImageShape shape{12, 4, channels};
+    const auto values = ReadImage(file, shape, scale);
+    if (!values.ok()) {
+      RequireDataError(values.error());
+      continue;
+    }
+    Require(values->size() == shape.values(), "an image has the model's size");
+    Require(std::ranges::all_of(*values, [](float value) { return std::isfinite(value); }),
+            "an image has finite numbers");
+  }
 }
 
 }  // namespace sti::fuzz

@@ -28,7 +28,7 @@ class ProfileTest : public ::testing::Test {
   }
   Result<DeviceProfile> Measure(const ProfileOptions& options) {
     STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return MeasureProfile(std::move(file), tokenizer_, options);
+    return MeasureProfile(std::move(file), options);
   }
 
   /// Writes a model of four layers, and of it only some layers at 4 bits, as wide as told, and the

@@ -55,17 +55,17 @@ TEST_F(RehearsalTest, TimesWhatARunWaitsFor) {
   ASSERT_TRUE(Succeeded(rehearsal));
   EXPECT_EQ((*rehearsal)->shards_of_run(), 4U);
   each_us_ = 3000;
-  const auto rows = (*rehearsal)->RowsUs(kIds, kTypes);
+  const auto rows = (*rehearsal)->RowsUs({TokenInput{kIds, kTypes}, {}});
   ASSERT_TRUE(Succeeded(rows));
   EXPECT_GE(*rows, 3000);
   for (const uint32_t bits : {2U, 6U, 32U}) {
     // At least one read behind the rows, for the shards of two layers.
-    const auto shard = (*rehearsal)->ShardUs(bits, kIds, kTypes);
+    const auto shard = (*rehearsal)->ShardUs(bits, {TokenInput{kIds, kTypes}, {}});
     ASSERT_TRUE(Succeeded(shard));
     EXPECT_GE(*shard, 3000.0 / 4);
   }
   // Nothing is read any more when the last shard is there.
-  const auto tail = (*rehearsal)->TailUs(kIds, kTypes);
+  const auto tail = (*rehearsal)->TailUs({TokenInput{kIds, kTypes}, {}});
   ASSERT_TRUE(Succeeded(tail));
   EXPECT_GT(*tail, 0);
 }
@@ -94,13 +94,13 @@ TEST_F(RehearsalTest, RunsSeveralInputsTogether) {
   const auto rehearsal = Open(2, 2);
   ASSERT_TRUE(Succeeded(rehearsal));
   each_us_ = 1000;
-  const auto rows = (*rehearsal)->RowsUs(ids, types, offsets);
+  const auto rows = (*rehearsal)->RowsUs({TokenInput{ids, types}, offsets});
   ASSERT_TRUE(Succeeded(rows));
   EXPECT_GE(*rows, 1000);
-  EXPECT_TRUE(Succeeded((*rehearsal)->TailUs(ids, types, offsets)));
-  EXPECT_TRUE(Succeeded((*rehearsal)->TailUs(kIds, kTypes)));
+  EXPECT_TRUE(Succeeded((*rehearsal)->TailUs({TokenInput{ids, types}, offsets})));
+  EXPECT_TRUE(Succeeded((*rehearsal)->TailUs({TokenInput{kIds, kTypes}, {}})));
   const std::vector<uint32_t> three{0, 2, 4, 7};
-  EXPECT_TRUE(FailedWith((*rehearsal)->TailUs(ids, types, three), ErrorKind::kUsage,
+  EXPECT_TRUE(FailedWith((*rehearsal)->TailUs({TokenInput{ids, types}, three}), ErrorKind::kUsage,
                          "a pass of 3 sequences; the plan takes 2"));
 }
 
@@ -108,13 +108,13 @@ TEST_F(RehearsalTest, AReadThatFailsIsSaidAndOver) {
   const auto rehearsal = Open();
   ASSERT_TRUE(Succeeded(rehearsal));
   broken_ = true;
-  EXPECT_TRUE(
-      FailedWith((*rehearsal)->ShardUs(2, kIds, kTypes), ErrorKind::kReadFailed, "cannot read"));
-  EXPECT_TRUE(
-      FailedWith((*rehearsal)->RowsUs(kIds, kTypes), ErrorKind::kReadFailed, "cannot read"));
+  EXPECT_TRUE(FailedWith((*rehearsal)->ShardUs(2, {TokenInput{kIds, kTypes}, {}}),
+                         ErrorKind::kReadFailed, "cannot read"));
+  EXPECT_TRUE(FailedWith((*rehearsal)->RowsUs({TokenInput{kIds, kTypes}, {}}),
+                         ErrorKind::kReadFailed, "cannot read"));
   broken_ = false;
-  EXPECT_TRUE(Succeeded((*rehearsal)->ShardUs(2, kIds, kTypes)));
-  EXPECT_TRUE(Succeeded((*rehearsal)->RowsUs(kIds, kTypes)));
+  EXPECT_TRUE(Succeeded((*rehearsal)->ShardUs(2, {TokenInput{kIds, kTypes}, {}})));
+  EXPECT_TRUE(Succeeded((*rehearsal)->RowsUs({TokenInput{kIds, kTypes}, {}})));
 }
 
 }  // namespace

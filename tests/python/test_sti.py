@@ -1,6 +1,7 @@
 """What Python's module sti says of the shipped model. Runs in a folder with model.sti, model.plan
 and device.json, with the tools on PATH (tests/cli/python.bats, packaging/test-wheel)."""
 
+import array
 import gc
 import json
 import math
@@ -38,6 +39,26 @@ class Numbers(unittest.TestCase):
         missing = {name for name in declared
                    if getattr(_library.library, name).argtypes is None and name != "sti_version"}
         self.assertEqual(missing, set())
+
+
+class Images(unittest.TestCase):
+    def test_are_pixels_or_numbers(self):
+        data = pathlib.Path(__file__).parents[2] / "tests/data"
+        model = self.enterContext(self.enterContext(sti.Host(threads=1)).open(data / "v1.8/vit.sti"))
+        size, channels = int(model.stat(sti.Stat.IMAGE_SIZE)), int(model.stat(sti.Stat.IMAGE_CHANNELS))
+        zeros = array.array("f", [0]) * (size * size * channels)
+        answer = model.run_image(zeros)
+        self.assertEqual(answer, model.run_image(zeros.tobytes()))
+        pixels = b"P6 %d %d 255\n" % (size, size) + bytes(size * size * channels)
+        self.assertNotEqual(answer.score, model.run_image(pixels).score)
+        for wrong, said in ((zeros[1:], "neither PNG nor PPM"), (pixels[:-1], "it ends early")):
+            with self.assertRaisesRegex(sti.Error, said) as caught:
+                model.run_image(wrong)
+            self.assertEqual(caught.exception.code, sti.Code.BAD_INPUT)
+        with self.assertRaisesRegex(TypeError, "items of format 'd'; make it float32"):
+            model.run_image(array.array("d", zeros))
+        with self.assertRaisesRegex(sti.Error, "takes images, and no texts"):
+            model.run("a text")
 
 
 class Spans(unittest.TestCase):

@@ -1,8 +1,10 @@
+#include "profile/sample_inputs.h"
+
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "profile/profile_numbers.h"
+#include "support/expect.h"
 #include "support/test_tokenizer.h"
 
 namespace sti {
@@ -40,6 +42,25 @@ TEST(SampleText, WordsRepeatAsInTexts) {
     const std::set<uint32_t> rows(encoding.ids.begin(), encoding.ids.end());
     EXPECT_NEAR(static_cast<double>(rows.size()), different, 0.04 * length) << length;
     EXPECT_FALSE(rows.contains(1));
+  }
+}
+
+TEST(SampleInputs, ImagesAreSuchAsTheModelTakes) {
+  ModelInfo info;
+  info.shape.max_positions = 10;
+  info.pixels = {{0, 0, 0, 0}, {1, 1, 1, 1}};
+  for (const uint32_t channels : {1U, 3U, 4U}) {
+    info.shape.image = ImageShape{12, 4, channels};
+    SampleInputs inputs = SampleInputs::OfImages(info, 2);
+    ASSERT_TRUE(Succeeded(inputs.Encode()));
+    const Pass pass = inputs.pass();
+    const auto values = std::get<ImageInput>(pass.input).values;
+    ASSERT_EQ(values.size(), 2 * info.shape.image->values());
+    EXPECT_EQ(std::vector<uint32_t>(pass.offsets.begin(), pass.offsets.end()),
+              (std::vector<uint32_t>{0, 10, 20}));
+    const auto half = static_cast<ptrdiff_t>(values.size() / 2);
+    const bool are_alike = std::equal(values.begin(), values.begin() + half, values.begin() + half);
+    EXPECT_EQ(are_alike, channels == 4) << channels;  // those are zeros
   }
 }
 
