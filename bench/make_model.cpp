@@ -1,29 +1,33 @@
-// make-model: a random BERT classifier of any shape, as a model folder, to measure with.
+// make-model: a random classifier of any family and shape, as a model folder, to measure with.
 //
-// Weights are N(0, 0.04^2), one in 40 of 2.2 times that deviation, stored as fp16: 0.55 % lie
+// Weights are N(0, 0.04^2), one in 40 of 2.2 times that deviation: 0.55 % lie
 // beyond three deviations and 0.011 % beyond six, as in fine-tuned models (clinc150-minilm-6x12:
 // 0.60 and 0.011 % of a channel's). The file is written as it is made, so that memory does not
 // depend on the shape, and the same options give the same bytes.
+#include <bit>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 #include <unordered_set>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/half.h"
+#include "base/little_endian.h"
+#include "base/utf8.h"
 #include "common/cli.h"
 #include "common/parse.h"
 #include "common/tool.h"
+#include "import/model_config.h"
+#include "import/preprocessor_file.h"
+#include "import/safetensors.h"
+#include "network/families.h"
+#include "network/tensors.h"
 #include "support/random.h"
 
 namespace sti {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kDeviation = 0.04;
 constexpr uint64_t kWideOneIn = 40;
@@ -31,56 +35,87 @@ constexpr double kWideFactor = 2.2;
 
 struct Options {
   std::string folder;
+  const Family* family = FindFamily("bert");
+  DataType type = DataType::kF16;
   sti::Submodel shards{12, 12};  ///< layers, heads
   uint32_t hidden = 768;
   uint32_t ffn = 3072;
   uint32_t vocabulary = 30522;
   uint32_t positions = 512;
+  uint32_t image_size = 224;
+  uint32_t patch = 16;
   uint32_t labels = 2;
   uint32_t seed = 1;
 };
 
 struct Tensor {
-  std::string name;
-  std::vector<uint64_t> shape;
+  TensorPlan plan;
   double mean = 0;
   [[nodiscard]] uint64_t count() const {
     uint64_t product = 1;
-    for (uint64_t size : shape) product *= size;
+    for (uint64_t size : plan.shape) product *= size;
     return product;
   }
 };
 
-void AddLinear(const std::string& name, uint64_t outs, uint64_t ins, std::vector<Tensor>& tensors) {
-  tensors.push_back({name + ".weight", {outs, ins}});
-  tensors.push_back({name + ".bias", {outs}});
-}
-
-void AddNorm(const std::string& name, uint64_t size, std::vector<Tensor>& tensors) {
-  tensors.push_back({name + ".weight", {size}, 1.0});
-  tensors.push_back({name + ".bias", {size}});
-}
-
-std::vector<Tensor> Tensors(const Options& o) {
-  std::vector<Tensor> tensors;
-  const std::string embeddings = "bert.embeddings.";
-  tensors.push_back({embeddings + "word_embeddings.weight", {o.vocabulary, o.hidden}});
-  tensors.push_back({embeddings + "position_embeddings.weight", {o.positions, o.hidden}});
-  tensors.push_back({embeddings + "token_type_embeddings.weight", {2, o.hidden}});
-  AddNorm(embeddings + "LayerNorm", o.hidden, tensors);
-  for (uint32_t layer = 0; layer < o.shards.depth; ++layer) {
-    const std::string base = "bert.encoder.layer." + std::to_string(layer) + ".";
-    for (const char* part : {"query", "key", "value"}) {
-      AddLinear(base + "attention.self." + part, o.hidden, o.hidden, tensors);
-    }
-    AddLinear(base + "attention.output.dense", o.hidden, o.hidden, tensors);
-    AddNorm(base + "attention.output.LayerNorm", o.hidden, tensors);
-    AddLinear(base + "intermediate.dense", o.ffn, o.hidden, tensors);
-    AddLinear(base + "output.dense", o.hidden, o.ffn, tensors);
-    AddNorm(base + "output.LayerNorm", o.hidden, tensors);
+ModelInfo InfoOf(const Options& o) {
+  ModelInfo info;
+  ModelShape& shape = info.shape;
+  info.architecture = o.family->architecture;
+  info.data_type = o.type;
+  info.pooler = o.family->pooler;
+  shape.layers = o.shards.depth;
+  shape.width = o.shards.width;
+  shape.hidden = o.hidden;
+  shape.ffn = o.ffn;
+  shape.labels = o.labels;
+  shape.norm_before = o.family->norm_before;
+  if (o.family->input == FamilyInput::kImages) {
+    shape.image = ImageShape{o.image_size, o.patch, 3};
+    shape.max_positions = shape.image->patches() + 1;
+    shape.has_pooler = false;
+    info.pixels = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}};
+  } else {
+    shape.vocabulary = o.vocabulary;
+    shape.max_positions = o.positions;
+    shape.token_types = 2;
   }
-  AddLinear("bert.pooler.dense", o.hidden, o.hidden, tensors);
-  AddLinear("classifier", o.labels, o.hidden, tensors);
+  for (uint32_t i = 0; i < o.labels; ++i) info.labels.push_back("label_" + std::to_string(i));
+  // Depths of layers that lie evenly, as those of elastic models do; images have no submodels yet.
+  info.elastic = info.has_text();
+  for (uint32_t depth = 1; depth <= shape.layers; ++depth) {
+    std::vector<uint32_t>& layers = info.depth_layers.emplace_back();
+    for (uint32_t i = 1; i <= depth; ++i)
+      layers.push_back(info.elastic ? i * shape.layers / depth - 1 : i - 1);
+  }
+  if (!info.elastic) info.min_depth = shape.layers;
+  if (!info.elastic) info.min_width = shape.width;
+  return info;
+}
+
+bool IsNormWeight(TensorRole role) {
+  using enum TensorRole;
+  return role == kAttentionNormWeight || role == kOutputNormWeight ||
+         role == kEmbeddingNormWeight || role == kFinalNormWeight;
+}
+
+// All tensors of a network of this shape.
+std::vector<Tensor> Tensors(const ModelInfo& info) {
+  std::vector<Tensor> tensors;
+  const auto add = [&](Home home, uint32_t layer) {
+    for (const TensorSpec& tensor : TensorsAt(home, info.shape)) {
+      tensors.push_back({{NameOf(tensor.role, layer, FamilyOf(info)), info.data_type,
+                          ShapeOf(tensor, info.shape)},
+                         IsNormWeight(tensor.role) ? 1.0 : 0.0});
+    }
+  };
+  add(Home::kRows, 0);
+  add(Home::kEmbedding, 0);
+  for (uint32_t layer = 0; layer < info.shape.layers; ++layer) {
+    add(Home::kShard, layer);
+    add(Home::kLayer, layer);
+  }
+  add(Home::kHead, 0);
   return tensors;
 }
 
@@ -107,92 +142,67 @@ std::vector<std::string> Tokens(const Options& o) {
   return tokens;
 }
 
-std::string Config(const Options& o) {
-  Json depths = Json::array();
-  for (uint32_t depth = 1; depth <= o.shards.depth; ++depth) {
-    Json row = Json::array();
-    for (uint32_t i = 1; i <= depth; ++i) row.push_back(i * o.shards.depth / depth - 1);
-    depths.push_back(row);
-  }
-  Json config = {{"architectures", {"BertForSequenceClassification"}},
-                 {"model_type", "bert"},
-                 {"hidden_size", o.hidden},
-                 {"intermediate_size", o.ffn},
-                 {"num_hidden_layers", o.shards.depth},
-                 {"num_attention_heads", o.shards.width},
-                 {"vocab_size", o.vocabulary},
-                 {"max_position_embeddings", o.positions},
-                 {"type_vocab_size", 2},
-                 {"hidden_act", "gelu"},
-                 {"layer_norm_eps", 1e-12},
-                 {"pad_token_id", 0}};
-  for (uint32_t i = 0; i < o.labels; ++i) {
-    config["id2label"][std::to_string(i)] = "label_" + std::to_string(i);
-  }
-  config["elastic"] = {{"depth_layers", depths}, {"min_width", 1}};
-  return config.dump(1) + "\n";
-}
-
-std::string Header(const std::vector<Tensor>& tensors) {
-  Json header = Json::object();
-  uint64_t begin = 0;
-  for (const Tensor& tensor : tensors) {
-    const uint64_t end = begin + tensor.count() * 2;
-    header[tensor.name] = {
-        {"dtype", "F16"}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
-    begin = end;
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  const uint64_t size = text.size();
-  return std::string(reinterpret_cast<const char*>(&size), sizeof(size)) + text;
-}
-
-void WriteTensor(const Tensor& tensor, TestRandom& random, std::ofstream& file) {
-  std::vector<uint16_t> block;
-  for (uint64_t left = tensor.count(); left > 0; left -= block.size()) {
-    block.resize(std::min<uint64_t>(left, 1U << 16));
-    for (uint16_t& half : block) {
+Status WriteTensor(const Tensor& tensor, TestRandom& random, SafetensorsWriter& writer) {
+  std::vector<uint8_t> block;
+  const bool halves = tensor.plan.type == DataType::kF16;
+  for (uint64_t left = tensor.count(); left > 0;) {
+    const uint64_t values = std::min<uint64_t>(left, 1U << 16);
+    block.resize(values * (halves ? 2 : 4));
+    for (uint64_t i = 0; i < values; ++i) {
       const double factor = random.Below(kWideOneIn) == 0 ? kWideFactor : 1.0;
-      const double value = tensor.mean + random.Normal() * kDeviation * factor;
-      half = FloatToHalf(static_cast<float>(value));
+      const auto value = static_cast<float>(tensor.mean + random.Normal() * kDeviation * factor);
+      if (halves) {
+        StoreLittle(&block[2 * i], FloatToHalf(value));
+      } else {
+        StoreLittle(&block[4 * i], std::bit_cast<uint32_t>(value));
+      }
     }
-    file.write(reinterpret_cast<const char*>(block.data()),
-               static_cast<std::streamsize>(block.size() * sizeof(uint16_t)));
+    STI_RETURN_IF_ERROR(writer.Append(block));
+    left -= values;
   }
-}
-
-Status WriteText(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) return MachineError(path + ": cannot write");
   return {};
 }
 
-Result<int> Run(const Tool& tool, const Options& o) {
-  std::error_code failed;
-  std::filesystem::create_directories(o.folder, failed);
-  if (failed) return MachineError(o.folder + ": cannot create");
+Status WriteText(const std::string& path, const std::string& text) {
+  return WriteFileAtomically(path, AsBytes(text));
+}
+
+// Writes the tokenizer of a model of texts, or how one of images scales pixels.
+Status WriteInputFiles(const Options& o, const ModelInfo& info) {
+  if (!info.has_text()) {
+    return WriteText(o.folder + "/preprocessor_config.json",
+                     PreprocessorFileText(info.pixels, info.shape.image->size));
+  }
   std::string vocabulary;
   for (const std::string& token : Tokens(o)) vocabulary += token + "\n";
   STI_RETURN_IF_ERROR(WriteText(o.folder + "/vocab.txt", vocabulary));
-  STI_RETURN_IF_ERROR(WriteText(o.folder + "/config.json", Config(o)));
-  STI_RETURN_IF_ERROR(
-      WriteText(o.folder + "/tokenizer_config.json",
-                "{\"do_lower_case\": true, \"tokenizer_class\": \"BertTokenizer\"}\n"));
-  const std::vector<Tensor> tensors = Tensors(o);
-  const std::string path = o.folder + "/model.safetensors";
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << Header(tensors);
+  return WriteText(o.folder + "/tokenizer_config.json",
+                   "{\"do_lower_case\": true, \"tokenizer_class\": \"BertTokenizer\"}\n");
+}
+
+Result<int> Run(const Tool& tool, const Options& o) {
+  if (o.shards.width == 0 || o.hidden % o.shards.width != 0 || o.ffn % o.shards.width != 0)
+    return UsageError("--hidden and --ffn are multiples of the heads");
+  if (o.patch == 0 || o.image_size % o.patch != 0)
+    return UsageError("--image-size is a multiple of --patch");
+  std::error_code failed;
+  std::filesystem::create_directories(o.folder, failed);
+  if (failed) return MachineError(o.folder + ": cannot create");
+  const ModelInfo info = InfoOf(o);
+  STI_RETURN_IF_ERROR(WriteInputFiles(o, info));
+  STI_RETURN_IF_ERROR(WriteText(o.folder + "/config.json", ModelConfigText(info)));
+  const std::vector<Tensor> tensors = Tensors(info);
+  std::vector<TensorPlan> plans;
+  for (const Tensor& tensor : tensors) plans.push_back(tensor.plan);
+  STI_ASSIGN_OR_RETURN(SafetensorsWriter writer,
+                       SafetensorsWriter::Create(o.folder + "/model.safetensors", plans));
   TestRandom random(o.seed);
   const ProgressSink progress = tool.Progress("writing");
-  for (size_t i = 0; i < tensors.size() && file; ++i) {
-    WriteTensor(tensors[i], random, file);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    STI_RETURN_IF_ERROR(WriteTensor(tensors[i], random, writer));
     if (progress) progress(i + 1, tensors.size());
   }
-  file.close();
-  if (!file) return MachineError(path + ": cannot write");
+  STI_RETURN_IF_ERROR(writer.Finish());
   return 0;
 }
 
@@ -200,19 +210,28 @@ Result<int> Run(const Tool& tool, const Options& o) {
 }  // namespace sti
 
 int main(int argc, char** argv) {
-  sti::Tool tool("make-model",
-                 "Writes a random BERT classifier as a model folder. Default: BERT-base.",
+  const sti::Choice<const sti::Family*> kFamilies[] = {{"bert", sti::FindFamily("bert")},
+                                                       {"vit", sti::FindFamily("vit")}};
+  constexpr sti::Choice<sti::DataType> kTypes[] = {{"f16", sti::DataType::kF16},
+                                                   {"f32", sti::DataType::kF32}};
+  sti::Tool tool("make-model", "Writes a random classifier as a model folder. Default: BERT-base.",
                  "make-model --shards 24x16 --hidden 1024 --ffn 4096 bert-large/");
   sti::Options o;
   CLI::App& app = tool.app();
   app.add_option("FOLDER", o.folder, "created if missing; files in it are replaced")->required();
   sti::AddParsed(app, "--shards", o.shards, sti::kSubmodel, "layers x heads [12x12]");
+  sti::AddChoice(app, "--family", o.family, kFamilies, "of networks [bert]");
+  sti::AddChoice(app, "--type", o.type, kTypes, "of the weights [f16]");
   app.add_option("--hidden", o.hidden, "a multiple of heads")->capture_default_str();
   app.add_option("--ffn", o.ffn, "a multiple of heads")->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "tokens")
       ->check(CLI::Range(128, 1 << 22))
       ->capture_default_str();
   app.add_option("--positions", o.positions, "longest input")->capture_default_str();
+  app.add_option("--image-size", o.image_size, "of vit: pixels of a side")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--patch", o.patch, "of vit: pixels of a patch's side")->capture_default_str();
   app.add_option("--labels", o.labels, "classes")->capture_default_str();
   app.add_option("--seed", o.seed, "of all numbers")->capture_default_str();
   return tool.Main(argc, argv, [&] { return sti::Run(tool, o); });
