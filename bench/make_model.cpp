@@ -25,6 +25,7 @@
 #include "network/families.h"
 #include "network/tensors.h"
 #include "support/random.h"
+#include "text/byte_bpe.h"
 
 namespace sti {
 namespace {
@@ -80,9 +81,21 @@ ModelInfo InfoOf(const Options& o) {
     shape.max_positions = o.positions;
     shape.token_types = 2;
   }
-  for (uint32_t i = 0; i < o.labels; ++i) info.labels.push_back("label_" + std::to_string(i));
+  if (o.family->causal) {
+    shape.causal = true;
+    shape.token_types = 0;
+    shape.has_pooler = false;
+    shape.labels = 0;
+    info.head = HeadTraits::OfNextToken();
+    info.activation = Activation::kGeluTanh;
+    info.layer_norm_eps = 1e-5;
+    info.tokenizer.kind = TokenizerKind::kByteBpe;
+    info.tokenizer.has_frame = false;
+    info.tokenizer.sep_id = info.tokenizer.unknown_id = o.vocabulary - 1;
+  }
+  for (uint32_t i = 0; i < shape.labels; ++i) info.labels.push_back("label_" + std::to_string(i));
   // Depths of layers that lie evenly, as those of elastic models do; images have no submodels yet.
-  info.elastic = info.has_text();
+  info.elastic = info.has_text() && !o.family->causal;
   for (uint32_t depth = 1; depth <= shape.layers; ++depth) {
     std::vector<uint32_t>& layers = info.depth_layers.emplace_back();
     for (uint32_t i = 1; i <= depth; ++i)
@@ -104,8 +117,9 @@ std::vector<Tensor> Tensors(const ModelInfo& info) {
   std::vector<Tensor> tensors;
   const auto add = [&](Home home, uint32_t layer) {
     for (const TensorSpec& tensor : TensorsAt(home, info.shape)) {
+      if (PlaceOf(tensor.role, FamilyOf(info)).part > 0) continue;
       tensors.push_back({{NameOf(tensor.role, layer, FamilyOf(info)), info.data_type,
-                          ShapeOf(tensor, info.shape)},
+                          StoredShapeOf(tensor, info.shape, FamilyOf(info))},
                          IsNormWeight(tensor.role) ? 1.0 : 0.0});
     }
   };
@@ -167,12 +181,43 @@ Status WriteText(const std::string& path, const std::string& text) {
   return WriteFileAtomically(path, AsBytes(text));
 }
 
+// Byte-level BPE: a token a byte, then those of merges, each of two tokens that are there, and the
+// one that ends texts.
+Status WriteByteBpe(const Options& o, const ModelInfo& info) {
+  std::vector<std::string> tokens;
+  for (uint32_t byte = 0; byte < 256; ++byte)
+    tokens.push_back(ByteSpelling(static_cast<uint8_t>(byte)));
+  std::unordered_set<std::string> seen(tokens.begin(), tokens.end());
+  TestRandom random(o.seed);
+  std::string merges = "#version: 0.2\n";
+  while (tokens.size() + 1 < o.vocabulary) {
+    // Letters and short tokens of them, as merges of a text begin.
+    const auto draw = [&] {
+      const uint64_t from = tokens.size() > 300 && random.Below(2) == 0 ? 256 : 'a';
+      const uint64_t count = from == 256 ? std::min<uint64_t>(tokens.size() - 256, 2000) : 26;
+      return tokens[from + random.Below(count)];
+    };
+    const std::string left = draw();
+    const std::string right = draw();
+    if (left.size() + right.size() > 12 || !seen.insert(left + right).second) continue;
+    tokens.push_back(left + right);
+    merges += left + " " + right + "\n";
+  }
+  tokens.emplace_back("<|endoftext|>");
+  std::string vocabulary;
+  for (const std::string& token : tokens) vocabulary += token + "\n";
+  STI_RETURN_IF_ERROR(WriteText(o.folder + "/vocab.json", VocabularyJsonText(vocabulary)));
+  STI_RETURN_IF_ERROR(WriteText(o.folder + "/merges.txt", merges));
+  return WriteText(o.folder + "/tokenizer_config.json", TokenizerConfigText(info, vocabulary));
+}
+
 // Writes the tokenizer of a model of texts, or how one of images scales pixels.
 Status WriteInputFiles(const Options& o, const ModelInfo& info) {
   if (!info.has_text()) {
     return WriteText(o.folder + "/preprocessor_config.json",
                      PreprocessorFileText(info.pixels, info.shape.image->size));
   }
+  if (o.family->causal) return WriteByteBpe(o, info);
   std::string vocabulary;
   for (const std::string& token : Tokens(o)) vocabulary += token + "\n";
   STI_RETURN_IF_ERROR(WriteText(o.folder + "/vocab.txt", vocabulary));
@@ -185,6 +230,8 @@ Result<int> Run(const Tool& tool, const Options& o) {
     return UsageError("--hidden and --ffn are multiples of the heads");
   if (o.patch == 0 || o.image_size % o.patch != 0)
     return UsageError("--image-size is a multiple of --patch");
+  if (o.family->causal && o.vocabulary < 300)
+    return UsageError("--vocabulary of gpt2 has a token for each byte, and is at least 300");
   std::error_code failed;
   std::filesystem::create_directories(o.folder, failed);
   if (failed) return MachineError(o.folder + ": cannot create");
@@ -211,7 +258,8 @@ Result<int> Run(const Tool& tool, const Options& o) {
 
 int main(int argc, char** argv) {
   const sti::Choice<const sti::Family*> kFamilies[] = {{"bert", sti::FindFamily("bert")},
-                                                       {"vit", sti::FindFamily("vit")}};
+                                                       {"vit", sti::FindFamily("vit")},
+                                                       {"gpt2", sti::FindFamily("gpt2")}};
   constexpr sti::Choice<sti::DataType> kTypes[] = {{"f16", sti::DataType::kF16},
                                                    {"f32", sti::DataType::kF32}};
   sti::Tool tool("make-model", "Writes a random classifier as a model folder. Default: BERT-base.",

@@ -94,6 +94,7 @@ Status AddOrder(const Tool& tool, const ImportanceToolOptions& options, const To
                 std::span<const Example> examples, Importance* importance) {
   if (!options.order) return {};
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
   ImportanceOptions work = OptionsOf(tool, options);
   work.progress = tool.Progress("putting in order, layers");
   STI_ASSIGN_OR_RETURN(importance->order, MeasureOrder(std::move(file), tokenizer, examples, work));
@@ -106,6 +107,7 @@ Status AddCascades(const Tool& tool, const ImportanceToolOptions& options,
                    Importance* importance) {
   if (!options.cascade.wanted) return {};
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
   ImportanceOptions work = OptionsOf(tool, options);
   work.progress = tool.Progress("measuring cascades, runs");
   STI_ASSIGN_OR_RETURN(CascadeScores scores, MeasureCascades(std::move(file), tokenizer, examples,
@@ -187,6 +189,7 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& given) {
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.data, "the dev set"));
   STI_RETURN_IF_ERROR(CheckOutput({"-o", options.output}));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
   options.metric = MetricOf(given, file.index().info);
   STI_RETURN_IF_ERROR(CheckMetric(file, *options.metric));
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));

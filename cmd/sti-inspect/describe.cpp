@@ -145,6 +145,7 @@ std::string ImageText(const ImageShape& image) {
 /// Returns how many labels a model gives and to what: ", 7 labels (any number)"; empty for none.
 std::string LabelsText(const ModelInfo& info) {
   if (info.embeds()) return "";
+  if (info.continues_texts()) return ", which it continues";
   const char* any = info.problem == Problem::kMultiLabel ? " (any number)" : "";
   return ", " + Counted(info.shape.labels, "label") + (info.labels_tokens() ? " of tokens" : any);
 }
@@ -199,6 +200,7 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   json["bits_per_weight"] = sizes.BitsPerWeight(sizes.progressive);
   for (const ByteRow& row : ByteRows(sizes)) json["bytes"][row.name] = row.bytes;
   if (info.labels_tokens()) json["head"] = {{"output", "token labels"}};
+  if (info.continues_texts()) json["head"] = {{"output", "next token"}};
   if (info.embeds()) {
     json["head"] = {{"output", "embedding"},
                     {"pooling", PoolingName(info.head.pooling)},

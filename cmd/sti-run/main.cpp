@@ -190,7 +190,8 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
 
 int main(int argc, char** argv) {
   sti::NoteMain();
-  sti::Tool tool("sti-run", "Labels or embeds text with a sharded model, executing a plan.",
+  sti::Tool tool("sti-run",
+                 "Labels or embeds texts or images with a sharded model, executing a plan.",
                  "echo 'set an alarm for seven' | sti-run model.sti --plan model.plan");
   sti::RunOptions options;
   sti::AddRunOptions(tool.app(), options);

@@ -208,6 +208,7 @@ Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
 Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
+  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
   const ModelInfo& model = file.index().info;
   STI_RETURN_IF_ERROR(CheckHead(options, model));
   if (options.threshold && options.name.empty() && model.problem != Problem::kMultiLabel) {

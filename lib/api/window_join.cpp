@@ -102,6 +102,8 @@ std::unique_ptr<WindowJoin> MakeWindowJoin(const ModelInfo& info) {
       return std::make_unique<EmbeddingJoin>(info);
     case HeadOutput::kTokenLabels:
       return std::make_unique<TokenJoin>(info.shape.labels);
+    case HeadOutput::kNextToken:
+      break;  // its texts are read in no windows
   }
   return nullptr;
 }

@@ -12,7 +12,7 @@ namespace sti {
 
 inline constexpr uint64_t kContainerHeaderBytes = 64;
 inline constexpr uint16_t kContainerMajor = 1;
-inline constexpr uint16_t kContainerMinor = 8;
+inline constexpr uint16_t kContainerMinor = 9;
 
 struct ContainerHeader {
   uint64_t file_bytes = 0;

@@ -29,6 +29,8 @@ bool NeedsInputRules(const ModelInfo& info) {
 
 }  // namespace
 
+bool HasEmbeddingPart(const ModelInfo& info) { return ValuesAt(Home::kEmbedding, info.shape) > 0; }
+
 bool HasHeadPart(const ModelInfo& info) { return ValuesAt(Home::kHead, info.shape) > 0; }
 
 bool StatesInputs(const ModelInfo& info) {
@@ -36,8 +38,9 @@ bool StatesInputs(const ModelInfo& info) {
 }
 
 std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
-  std::vector<ResidentKind> kinds(size_t{info.shape.layers} + 1, ResidentKind::kLayer);
-  kinds.front() = ResidentKind::kEmbedding;
+  std::vector<ResidentKind> kinds;
+  if (HasEmbeddingPart(info)) kinds.push_back(ResidentKind::kEmbedding);
+  kinds.insert(kinds.end(), info.shape.layers, ResidentKind::kLayer);
   // A reader of 1.0 computes tanh and softmax; the other kind makes it refuse what needs more.
   const bool stated =
       info.pooler != PoolerActivation::kTanh || info.problem != Problem::kSingleLabel;
@@ -80,16 +83,17 @@ uint16_t LeastMinorFor(const ModelInfo& info) {
 }
 
 size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer) {
-  const size_t layers = info.shape.layers;
-  const size_t texts = layers + (HasHeadPart(info) ? 2 : 1);
+  const size_t first = HasEmbeddingPart(info) ? 1 : 0;  // of the layers'
+  const size_t head = first + info.shape.layers;
+  const size_t texts = head + (HasHeadPart(info) ? 1 : 0);
   switch (kind) {
     case ResidentKind::kEmbedding:
       return 0;
     case ResidentKind::kLayer:
-      return 1 + size_t{layer};
+      return first + layer;
     case ResidentKind::kHead:
     case ResidentKind::kStatedHead:
-      return layers + 1;
+      return head;
     case ResidentKind::kVocabulary:
     case ResidentKind::kStatedVocabulary:
       return texts;
@@ -176,6 +180,10 @@ Digest ShapeDigest(const ModelInfo& info) {
     digester.AddNumber(*info.shape.embedding);
   }
   if (info.shape.norm_before) digester.Add(std::string_view("norm before"));
+  if (info.shape.causal) {
+    digester.Add(std::string_view("causal"));
+    digester.AddNumber(info.shape.vocabulary);  // whose rows are the head
+  }
   if (info.shape.image) {
     digester.Add(std::string_view("image"));
     for (const uint64_t number : {info.shape.image->patches(), info.shape.image->patch_values()}) {
@@ -440,6 +448,7 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
     table.add_unit_length(index.info.head.unit_length);
   }
   if (index.info.shape.norm_before) table.add_norm_before(true);
+  if (index.info.shape.causal) table.add_causal(true);
   if (index.info.shape.image) {
     const ImageShape& image = *index.info.shape.image;
     const fb::Image stored(image.size, image.patch, image.channels);

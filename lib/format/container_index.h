@@ -137,6 +137,10 @@ inline bool IsOfStage(const ResidentLocation& part, const StageExtent& stage) {
   return IsOfStage(part.kind, part.layer, stage);
 }
 
+/// Returns whether a model has parameters in front of its layers beside rows: of types, norms,
+/// images.
+bool HasEmbeddingPart(const ModelInfo& info);
+
 /// Returns whether a model's head has parameters; one that embeds has none.
 bool HasHeadPart(const ModelInfo& info);
 

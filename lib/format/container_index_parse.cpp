@@ -1,5 +1,6 @@
-// Reading an index: the FlatBuffers verifier first, then every number against the limits of
-// spec/container.md, then the geometry of all parts together. What passes here needs no further
+// Reading an index: the FlatBuffers verifier first, then what it says of the model
+// (format/model_parse.h), then every other number against the limits of spec/container.md, then the
+// geometry of all parts together. What passes here needs no further
 // check by those who read parts.
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "container_generated.h"
 #include "format/container_index.h"
 #include "format/flatbuffer_values.h"
+#include "format/model_parse.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
 #include "format/shard_layout.h"
@@ -38,11 +40,13 @@ class IndexParser {
   }
 
   Result<ContainerIndex> Parse() {
-    STI_RETURN_IF_ERROR(CheckTraits());
-    STI_RETURN_IF_ERROR(ParseShape());
+    STI_ASSIGN_OR_RETURN(ParsedModel model, ParseModel(source_, index_end_, name_));
+    index_.info = std::move(model.info);
+    index_.unicode = std::move(model.unicode);
+    ParseDigest();
     STI_RETURN_IF_ERROR(ParseStage());
-    STI_RETURN_IF_ERROR(ParseInfo());
-    STI_RETURN_IF_ERROR(ParseDepths());
+    index_.codebook = static_cast<CodebookKind>(source_.codebook());
+    index_.layout = static_cast<Layout>(source_.layout());
     STI_RETURN_IF_ERROR(ParseBits());
     STI_RETURN_IF_ERROR(ParseCentroids());
     STI_RETURN_IF_ERROR(ParseShards());
@@ -58,80 +62,11 @@ class IndexParser {
     return DataError(what).At("index").At(name_).Fix(Remedy::kMakeModelAgain);
   }
 
-  // Refuses a network that does what this library does not compute, before anything else is read.
-  Status CheckTraits() const {
-    if (source_.traits() == nullptr) return {};
-    for (const auto* trait : *source_.traits()) {
-      const std::string_view name = trait->string_view();
-      if (IsKnownTrait(name)) continue;
-      if (!IsPlainText(name, kMaxShortTextBytes)) return Bad("a trait without a plain name");
-      return Bad("the model's network has the trait \"" + std::string(name) +
-                 "\", which this tool does not know");
-    }
-    return {};
-  }
-
-  // The names say what the fields do.
-  [[nodiscard]] bool TraitsFit() const {
-    std::vector<std::string_view> traits = TraitsOf(index_.info);
-    if (index_.stage) traits.push_back(kStageTrait);
-    const auto* stored = source_.traits();
-    if (stored == nullptr) return traits.empty();
-    return std::equal(
-        stored->begin(), stored->end(), traits.begin(), traits.end(),
-        [](const auto* name, std::string_view trait) { return name->string_view() == trait; });
-  }
-
-  Status ParseShape() {
-    if (source_.shape() == nullptr || source_.model() == nullptr) return Bad("no shape or digest");
-    const fb::Shape& s = *source_.shape();
-    index_.info.shape = {s.layers(),     s.width(),         s.hidden(),      s.ffn(),
-                         s.vocabulary(), s.max_positions(), s.token_types(), s.labels()};
-    auto within = [](uint32_t value, uint32_t limit) { return value >= 1 && value <= limit; };
-    if (!within(s.layers(), kMaxLayers) || !within(s.width(), kMaxWidth) ||
-        !within(s.hidden(), kMaxHidden) || !within(s.ffn(), kMaxFfn) ||
-        !within(s.max_positions(), kMaxPositions) || s.labels() > kMaxLabels ||
-        (s.labels() == 0 && source_.head() == 0)) {
-      return Bad("shape outside the limits");
-    }
-    index_.info.shape.norm_before = source_.norm_before();
-    if (source_.image() != nullptr) {
-      STI_RETURN_IF_ERROR(ParseImage(*source_.image()));
-    } else if (!within(s.vocabulary(), kMaxVocabulary) ||
-               !within(s.token_types(), kMaxTokenTypes)) {
-      return Bad("shape outside the limits");
-    }
-    if (source_.embedding() != 0) {
-      if (source_.embedding() > kMaxHidden || source_.embedding() == s.hidden()) {
-        return Bad("embedding");
-      }
-      index_.info.shape.embedding = source_.embedding();
-    }
-    if (s.hidden() % s.width() != 0 || s.ffn() % s.width() != 0) {
-      return Bad("width does not divide the shape");
-    }
-    uint64_t halves[2] = {source_.model()->high(), source_.model()->low()};
+  void ParseDigest() {
+    const uint64_t halves[2] = {source_.model()->high(), source_.model()->low()};
     for (int i = 0; i < 16; ++i) {
       index_.model.bytes[i] = static_cast<uint8_t>(halves[i / 8] >> (56 - 8 * (i % 8)));
     }
-    return {};
-  }
-
-  // Since 1.8. A model of images has no words, and a position for each patch and the class token.
-  Status ParseImage(const fb::Image& stored) {
-    const ImageShape image = {stored.size(), stored.patch(), stored.channels()};
-    if (!IsImageShape(image)) return Bad("an image outside the limits");
-    ModelInfo& info = index_.info;
-    info.shape.image = image;
-    if (info.shape.vocabulary != 0 || info.shape.token_types != 0 || source_.embedding() != 0 ||
-        info.shape.max_positions != uint64_t{image.patches()} + 1) {
-      return Bad("a model of images with words, or with other positions than its patches have");
-    }
-    const auto* mean = source_.pixel_mean();
-    const auto* deviation = source_.pixel_deviation();
-    if (mean == nullptr || deviation == nullptr) return Bad("no scale of pixels");
-    info.pixels = {{mean->begin(), mean->end()}, {deviation->begin(), deviation->end()}};
-    return IsPixelScale(info.pixels, image.channels) ? Status() : Bad("a scale of pixels");
   }
 
   // Since 1.7. What the stage does not run is not there.
@@ -147,143 +82,6 @@ class IndexParser {
   }
   [[nodiscard]] bool HasLayer(uint32_t layer) const {
     return !index_.stage || index_.stage->HasLayer(layer);
-  }
-
-  Status ParseInfo() {
-    ModelInfo& info = index_.info;
-    const auto* labels = source_.labels();
-    const auto* tokenizer = source_.tokenizer();
-    if (source_.data_type() > 2 || source_.activation() > 2 || source_.codebook() > 2 ||
-        source_.layout() > 1) {
-      return Bad("a type, activation, codebook or layout this tool does not know");
-    }
-    if (labels == nullptr || labels->size() != info.shape.labels) return Bad("labels missing");
-    if (tokenizer == nullptr) return Bad("no tokenizer");
-    STI_RETURN_IF_ERROR(ParseTokenizer(*tokenizer));
-    STI_RETURN_IF_ERROR(ParseHead());
-    STI_RETURN_IF_ERROR(ParseArchitecture());
-    if (!(source_.layer_norm_eps() >= 0 && source_.layer_norm_eps() <= 1)) return Bad("norm eps");
-    info.data_type = static_cast<DataType>(source_.data_type());
-    info.activation = static_cast<Activation>(source_.activation());
-    info.layer_norm_eps = source_.layer_norm_eps();
-    info.elastic = source_.elastic();
-    // A file of 1.0 or 1.1 lacks the least depth, and absent it is 0.
-    info.min_depth = std::max(source_.min_depth(), 1U);
-    if (info.min_depth > info.shape.layers) return Bad("min_depth");
-    info.min_width = source_.min_width();
-    if (info.min_width < 1 || info.min_width > info.shape.width) return Bad("min_width");
-    index_.codebook = static_cast<CodebookKind>(source_.codebook());
-    index_.layout = static_cast<Layout>(source_.layout());
-    return ParseLabels(*labels);
-  }
-
-  Status ParseTokenizer(const fb::TokenizerOptions& options) {
-    TokenizerInfo& info = index_.info.tokenizer;
-    if (options.kind() > 1) return Bad("a tokenizer this tool does not know");
-    if (!index_.info.has_text()) return {};  // it reads nothing
-    info = {options.lowercase(),  options.strip_accents(), options.split_chinese(),
-            options.unknown_id(), options.cls_id(),        options.sep_id(),
-            options.pad_id()};
-    info.kind = static_cast<TokenizerKind>(options.kind());
-    info.add_prefix_space = options.add_prefix_space();
-    for (uint32_t id : {info.unknown_id, info.cls_id, info.sep_id, info.pad_id}) {
-      if (id >= index_.info.shape.vocabulary) return Bad("a special token outside the vocabulary");
-    }
-    if (options.unicode() == nullptr) return {};
-    if (!IsPlainText(options.unicode()->string_view(), kMaxShortTextBytes)) {
-      return Bad("unicode is not at most 64 bytes of printable ASCII");
-    }
-    index_.unicode = options.unicode()->str();
-    return {};
-  }
-
-  // The pooler and the problem came with 1.1, heads that embed with 1.5, those that label tokens
-  // with 1.6.
-  Status ParseHead() {
-    ModelInfo& info = index_.info;
-    if (source_.pooler() > 3 || source_.problem() > 1 || source_.head() > 2 ||
-        source_.pooling() > 3) {
-      return Bad("a pooler, problem, head or pooling this tool does not know");
-    }
-    info.pooler = static_cast<PoolerActivation>(source_.pooler());
-    info.problem = static_cast<Problem>(source_.problem());
-    info.head = {static_cast<HeadOutput>(source_.head()), static_cast<Pooling>(source_.pooling()),
-                 source_.unit_length()};
-    info.shape.has_pooler = info.pooler != PoolerActivation::kNone;
-    return HeadFits(info) ? Status() : Bad("a head of other parts than it says");
-  }
-
-  // A model that embeds has neither pooler nor labels, and one that labels tokens no pooler. One
-  // that labels inputs has a pooler, or since 1.8 the last norm of norms in front, which alone have
-  // such a head.
-  static bool HeadFits(const ModelInfo& info) {
-    const ModelShape& shape = info.shape;
-    if (info.has_labels()) {
-      return shape.labels > 0 && info.head == HeadTraits() && shape.has_pooler != shape.norm_before;
-    }
-    if (shape.norm_before) return false;
-    if (shape.has_pooler || info.problem != Problem::kSingleLabel) return false;
-    if (info.labels_tokens()) return shape.labels > 0 && info.head == HeadTraits::OfTokenLabels();
-    return shape.labels == 0 && info.head.pooling != Pooling::kNone;
-  }
-
-  // Fields of version 1.1. A file of 1.0 lacks them, and absent they are 0: what 1.0 meant.
-  Status ParseArchitecture() {
-    ModelInfo& info = index_.info;
-    const Family* family = FindFamily(source_.architecture());
-    if (family == nullptr) return Bad("an architecture this tool does not know");
-    info.architecture = family->architecture;
-    if ((family->input == FamilyInput::kTexts) != info.has_text() ||
-        family->norm_before != info.shape.norm_before) {
-      return Bad("a network other than its architecture's");
-    }
-    if (!TraitsFit()) return Bad("traits other than those of the network");
-    if (!info.has_text()) {
-      return source_.position_offset() == 0 ? Status() : Bad("position_offset");
-    }
-    info.position_offset = source_.position_offset();
-    const bool bpe = info.tokenizer.kind == TokenizerKind::kByteBpe;
-    if (info.position_offset != 0 && !bpe) return Bad("position_offset");
-    return ParseInputs(*source_.tokenizer());
-  }
-
-  // Fields of version 1.3, whose vocabulary says by its kind that they are there.
-  Status ParseInputs(const fb::TokenizerOptions& options) {
-    ModelInfo& info = index_.info;
-    info.tokenizer.max_length = options.max_length();
-    info.tokenizer.cuts_begin = options.cuts_begin();
-    const bool two_types = FamilyOf(info).has_two_types && !options.one_type();
-    info.tokenizer.second_type = two_types ? 1 : 0;
-    const bool fits = info.position_offset < info.shape.max_positions;
-    if (!fits || info.max_length() < kMinLength) return Bad("no room for the shortest input");
-    if (info.tokenizer.max_length > info.shape.max_positions - info.position_offset) {
-      return Bad("max_length above the positions");
-    }
-    return {};
-  }
-
-  // Offsets may name one long text many times, so that copies outgrow the file.
-  Status ParseLabels(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>& labels) {
-    uint64_t bytes = 0;
-    for (const auto* label : labels) bytes += label->size();
-    if (bytes > index_end_ - kContainerHeaderBytes) return Bad("labels longer than the index");
-    for (const auto* label : labels) index_.info.labels.push_back(label->str());
-    const std::string problem = ProblemOfLabels(index_.info.labels);
-    return problem.empty() ? Status() : Bad(problem);
-  }
-
-  Status ParseDepths() {
-    const auto* rows = source_.depth_layers();
-    uint32_t layers = index_.info.shape.layers;
-    if (rows == nullptr || rows->size() != layers) return Bad("depth map missing");
-    for (uint32_t n = 1; n <= layers; ++n) {
-      const auto* row = rows->Get(n - 1)->layers();
-      if (row == nullptr || row->size() != n) return Bad("depth map has a row of another length");
-      std::vector<uint32_t> depth(row->begin(), row->end());
-      if (!IsDepthRow(depth, n, layers)) return Bad("depth map is not ascending");
-      index_.info.depth_layers.push_back(std::move(depth));
-    }
-    return {};
   }
 
   Status ParseBits() {
@@ -392,18 +190,19 @@ class IndexParser {
   Status ParseResident() {
     const auto* parts = source_.resident_parts();
     const std::vector<ResidentKind> kinds = ResidentKinds(index_.info);
+    const uint32_t first = HasEmbeddingPart(index_.info) ? 1 : 0;  // of the layers'
     if (parts == nullptr || parts->size() != kinds.size()) return Bad("resident parts missing");
     for (uint32_t i = 0; i < parts->size(); ++i) {
       const fb::ResidentPart& p = *parts->Get(i);
       const ResidentKind kind = kinds[i];
-      if (index_.stage && !IsOfStage(kind, i - 1, *index_.stage)) {
+      if (index_.stage && !IsOfStage(kind, i - first, *index_.stage)) {
         if (p.offset() != 0 || p.length() != 0 || p.raw_length() != 0)
           return Bad("a resident part that the stage lacks");
         index_.resident.push_back({.layer = p.layer(), .kind = kind});
         continue;
       }
       if (!IsKind(p.kind(), kind) || p.type() > 2 || p.compression() > 1 ||
-          (kind == ResidentKind::kLayer && p.layer() != i - 1) || !RawLengthIsRight(kind, p) ||
+          (kind == ResidentKind::kLayer && p.layer() != i - first) || !RawLengthIsRight(kind, p) ||
           p.length() == 0 || (p.compression() == 0 && p.length() != p.raw_length())) {
         return Bad("a resident part of a wrong kind or size");
       }

@@ -89,12 +89,16 @@ class ByteBpeFiles {
       : source_(source), model_(model), notes_(notes), names_(*names), files_(*files) {}
 
   Status Read() {
-    names_ = {"<unk>", "<s>", "</s>", "<pad>", "<mask>", "<s>", "</s>"};
+    const std::string end = "<|endoftext|>";  // GPT-2's only control token
+    names_ = model_.family.has_frame
+                 ? SpecialNames{"<unk>", "<s>", "</s>", "<pad>", "<mask>", "<s>", "</s>"}
+                 : SpecialNames{end, end, end, end, end, end, end};
     files_.info.kind = TokenizerKind::kByteBpe;
     STI_RETURN_IF_ERROR(source_.ReadNames(&names_));
     STI_RETURN_IF_ERROR(ReadVocabulary());
     STI_RETURN_IF_ERROR(CheckBytes(path_, files_.vocabulary_text));
     files_.info.second_type = 0;
+    if (!model_.family.has_frame) STI_RETURN_IF_ERROR(CheckNoFrame());
     return source_.is_generic() ? ReadSteps() : ReadSettings();
   }
 
@@ -187,8 +191,20 @@ class ByteBpeFiles {
     return {};
   }
 
-  static Status Refuse(const ObjectReader& reader, const StepProblem& problem) {
-    return RefuseStep(reader, problem, "RoBERTa's");
+  [[nodiscard]] Status Refuse(const ObjectReader& reader, const StepProblem& problem) const {
+    return RefuseStep(reader, problem, model_.family.has_frame ? "RoBERTa's" : "GPT-2's");
+  }
+
+  // Texts of a family without a frame have no control tokens around them.
+  [[nodiscard]] Status CheckNoFrame() const {
+    for (const char* key : {"add_bos_token", "add_eos_token"}) {
+      STI_ASSIGN_OR_RETURN(const auto adds, source_.Deciding(key).Bool(key));
+      if (adds.value_or(false)) {
+        return source_.Deciding(key).Unsupported(std::string(key) +
+                                                 " is true; only false is supported");
+      }
+    }
+    return {};
   }
 
   // A generic class does what tokenizer.json says.
@@ -197,9 +213,13 @@ class ByteBpeFiles {
     ControlLayout layout;
     STI_RETURN_IF_ERROR(Refuse(reader, ProblemOfNormalizer(reader)));
     STI_RETURN_IF_ERROR(Refuse(reader, ReadByteLevel(reader, &files_.info)));
-    STI_RETURN_IF_ERROR(Refuse(reader, ReadLayout(reader, &layout)));
-    if (!layout.doubled) {
-      return Refuse(reader, "the post_processor puts one separator between texts");
+    if (model_.family.has_frame) {
+      STI_RETURN_IF_ERROR(Refuse(reader, ReadLayout(reader, &layout)));
+      if (!layout.doubled) {
+        return Refuse(reader, "the post_processor puts one separator between texts");
+      }
+    } else {
+      STI_RETURN_IF_ERROR(Refuse(reader, ProblemOfFrame(reader)));
     }
     const ObjectReader settings = source_.Deciding("add_prefix_space");
     const auto space = settings.Bool("add_prefix_space");
@@ -208,6 +228,8 @@ class ByteBpeFiles {
       notes_.WarnOfVersions(source_.config().path,
                             "add_prefix_space is not that of tokenizer.json");
     }
+    if (!model_.family.has_frame)
+      return FindSpecialTokens(path_, files_.vocabulary_text, names_, &files_.info);
     return TakeControlTokens(reader, layout, files_.vocabulary_text, &names_, &files_.info);
   }
 
@@ -225,6 +247,10 @@ class ByteBpeFiles {
     notes_.WarnOfVersions(json->path, ProblemOfBpe(reader));
     notes_.WarnOfVersions(json->path, ProblemOfNormalizer(reader));
     notes_.WarnOfVersions(json->path, ReadByteLevel(reader, &ignored));
+    if (!model_.family.has_frame) {
+      notes_.WarnOfVersions(json->path, ProblemOfFrame(reader));
+      return {};
+    }
     const ControlLayout ours{info.cls_id, info.sep_id, true, 0};
     notes_.WarnOfVersions(json->path, ProblemOfLayout(reader, ours, "control tokens"));
     return {};

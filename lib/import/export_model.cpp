@@ -42,7 +42,8 @@ class Exporter {
                          SafetensorsWriter::Create(folder + "/model.safetensors", Plan()));
     STI_RETURN_IF_ERROR(AppendRows(writer, index_.words));
     STI_RETURN_IF_ERROR(AppendRows(writer, index_.positions));
-    STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kEmbedding, 0));
+    if (HasEmbeddingPart(index_.info))
+      STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kEmbedding, 0));
     for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
       if (options_.cancelled && options_.cancelled()) return CancelledError();
       STI_RETURN_IF_ERROR(AppendMatrices(writer, layer));
@@ -94,10 +95,12 @@ class Exporter {
   // All tensors in the order that Run appends them.
   [[nodiscard]] std::vector<TensorPlan> Plan() const {
     std::vector<TensorPlan> tensors;
+    const Family& family = FamilyOf(index_.info);
     auto add = [&](TensorRole role, DataType type, uint32_t layer) {
-      std::string name = NameOf(role, layer, FamilyOf(index_.info), index_.info.head.output);
-      if (name.empty()) return;
-      tensors.push_back({std::move(name), type, ShapeOf(SpecOf(role), index_.info.shape)});
+      std::string name = NameOf(role, layer, family, index_.info.head.output);
+      if (name.empty() || PlaceOf(role, family).part > 0) return;
+      tensors.push_back(
+          {std::move(name), type, StoredShapeOf(SpecOf(role), index_.info.shape, family)});
     };
     auto add_all = [&](Home home, DataType type, uint32_t layer) {
       for (const TensorSpec& tensor : TensorsAt(home, index_.info.shape)) {
@@ -109,7 +112,8 @@ class Exporter {
     };
     add(TensorRole::kWordEmbeddings, TypeOf(index_.words), 0);
     add(TensorRole::kPositionEmbeddings, TypeOf(index_.positions), 0);
-    add_all(Home::kEmbedding, type_of(ResidentKind::kEmbedding, 0), 0);
+    if (HasEmbeddingPart(index_.info))
+      add_all(Home::kEmbedding, type_of(ResidentKind::kEmbedding, 0), 0);
     for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
       add_all(Home::kShard, MatrixType(), layer);
       add_all(Home::kLayer, type_of(ResidentKind::kLayer, layer), layer);
@@ -183,7 +187,27 @@ class Exporter {
         std::memcpy(&matrices[size_t{order[i]} * width], &weights[i * width], width);
       }
     }
-    return writer.Append(matrices);
+    return writer.Append(FamilyOf(index_.info).transposed ? Turned(matrices) : matrices);
+  }
+
+  // The matrices of a layer as a family has them that has them on their sides (PlaceOf).
+  [[nodiscard]] std::vector<uint8_t> Turned(const std::vector<uint8_t>& matrices) const {
+    const uint32_t width = BytesOf(MatrixType());
+    std::vector<uint8_t> turned(matrices.size());
+    size_t begin = 0;  // of the tensor of the file
+    size_t from = 0;
+    for (const TensorSpec& spec : TensorsAt(Home::kShard, index_.info.shape)) {
+      const TensorSize size = SizeOf(spec, index_.info.shape);
+      const TensorPlace place = PlaceOf(spec.role, FamilyOf(index_.info));
+      for (uint64_t out = 0; out < size.rows; ++out) {
+        for (uint64_t in = 0; in < size.columns; ++in, ++from) {
+          const size_t to = begin + in * place.parts * size.rows + place.part * size.rows + out;
+          std::memcpy(&turned[to * width], &matrices[from * width], width);
+        }
+      }
+      if (place.part + 1 == place.parts) begin = from;
+    }
+    return turned;
   }
 
   // The weights of a shard in weight order, in MatrixType.

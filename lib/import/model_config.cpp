@@ -43,9 +43,7 @@ std::string SpelledTypes() {
   return "model_type " + EitherOf(types);
 }
 
-std::string SupportedModels() {
-  return "; only encoders with " + SpelledTypes() + " are supported";
-}
+std::string SupportedModels() { return "; only models with " + SpelledTypes() + " are supported"; }
 
 /// Returns the type of a model whose config.json does not say it: that of the family whose keys and
 /// class it has. Empty if there is none.
@@ -72,6 +70,7 @@ constexpr ClassEnding kClassEndings[] = {
     {"ForSequenceClassification", FamilyInput::kTexts, HeadTraits()},
     {"ForTokenClassification", FamilyInput::kTexts, HeadTraits::OfTokenLabels()},
     {"ForImageClassification", FamilyInput::kImages, HeadTraits()},
+    {"LMHeadModel", FamilyInput::kTexts, HeadTraits::OfNextToken()},
 };
 
 /// Fills a ModelInfo from one config.json, a group of keys a step.
@@ -93,11 +92,13 @@ class ConfigReader {
  private:
   Status ReadFamily();
   Status CheckEncoder() const;
+  Status CheckDecoder() const;
   Result<HeadTraits> NamedHead() const;
   Status ReadShape();
   Status ReadEmbedding();
   Status ReadTexts();
   Status ReadPositions();
+  Status ReadEndOfText();
   Status ReadImages();
   Status ReadActivation();
   Status ReadHead();
@@ -128,14 +129,15 @@ Status ConfigReader::ReadFamily() {
 
 Result<HeadTraits> ConfigReader::NamedHead() const {
   const Json* names = reader_.Find("architectures");
-  if (names == nullptr) return HeadTraits();
+  if (names == nullptr) return family_->causal ? HeadTraits::OfNextToken() : HeadTraits();
   const auto is_text = [](const Json& name) { return name.is_string(); };
   if (!names->is_array() || !std::all_of(names->begin(), names->end(), is_text)) {
     return reader_.Bad("architectures is not a list of names; mend the file");
   }
   for (const Json& name : *names) {
     for (const ClassEnding& known : kClassEndings) {
-      if (known.input == family_->input &&
+      const bool continues = known.head.output == HeadOutput::kNextToken;
+      if (known.input == family_->input && continues == family_->causal &&
           name.get_ref<const std::string&>().ends_with(known.ending)) {
         return known.head;
       }
@@ -144,6 +146,9 @@ Result<HeadTraits> ConfigReader::NamedHead() const {
   const std::string named = names->dump().substr(0, 100);
   if (family_->input == FamilyInput::kImages) {
     return reader_.Unsupported("architectures name no classifier of images, " + named);
+  }
+  if (family_->causal) {
+    return reader_.Unsupported("architectures name no model that continues texts, " + named);
   }
   return reader_.Unsupported("architectures name no classifier of texts or tokens, " + named)
       .Fix(Remedy::kGivePooling);
@@ -158,6 +163,20 @@ Status ConfigReader::CheckEncoder() const {
   }
   STI_ASSIGN_OR_RETURN(const auto decoder, reader_.Bool("is_decoder"));
   if (decoder.value_or(false)) return reader_.Unsupported("is_decoder is true" + SupportedModels());
+  return family_->causal ? CheckDecoder() : Status();
+}
+
+// Attention of GPT-2 that is not the usual one.
+Status ConfigReader::CheckDecoder() const {
+  constexpr std::pair<const char*, bool> kUsual[] = {{"scale_attn_weights", true},
+                                                     {"scale_attn_by_inverse_layer_idx", false},
+                                                     {"add_cross_attention", false}};
+  for (const auto& [key, usual] : kUsual) {
+    STI_ASSIGN_OR_RETURN(const auto value, reader_.Bool(key));
+    if (value.value_or(usual) == usual) continue;
+    return reader_.Unsupported(std::string(key) + " is " + (usual ? "false" : "true") + "; only " +
+                               (usual ? "true" : "false") + " is supported");
+  }
   return {};
 }
 
@@ -166,8 +185,11 @@ Status ConfigReader::ReadShape() {
   STI_ASSIGN_OR_RETURN(shape.layers, reader_.Number(family_->keys.layers, 1, kMaxLayers));
   STI_ASSIGN_OR_RETURN(shape.width, reader_.Number(family_->keys.heads, 1, kMaxWidth));
   STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number(family_->keys.hidden, 1, kMaxHidden));
-  STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number(family_->keys.ffn, 1, kMaxFfn));
+  std::optional<uint32_t> usual_ffn;
+  if (family_->causal) usual_ffn = std::min(4 * shape.hidden, kMaxFfn);  // where it is null
+  STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number(family_->keys.ffn, 1, kMaxFfn, usual_ffn));
   shape.norm_before = family_->norm_before;
+  shape.causal = family_->causal;
   STI_RETURN_IF_ERROR(family_->input == FamilyInput::kImages ? ReadImages() : ReadTexts());
   // Each slice is one head and an equal share of the FFN; a container has no other slices.
   const auto check = [&](const char* key, uint32_t size) -> Status {
@@ -217,7 +239,8 @@ Status ConfigReader::ReadEmbedding() {
 Status ConfigReader::ReadPositions() {
   ModelShape& shape = info_.shape;
   STI_ASSIGN_OR_RETURN(shape.max_positions,
-                       reader_.Number("max_position_embeddings", 2, kMaxPositions));
+                       reader_.Number(family_->keys.positions, 2, kMaxPositions));
+  if (family_->causal) return ReadEndOfText();
   STI_ASSIGN_OR_RETURN(
       info_.tokenizer.pad_id,
       reader_.Number("pad_token_id", 0, shape.vocabulary - 1, family_->default_pad_id));
@@ -234,8 +257,22 @@ Status ConfigReader::ReadPositions() {
                      std::to_string(info_.tokenizer.pad_id) + "; get a sound copy");
 }
 
+// The one control token, at which an answer ends. It stands in for all others.
+Status ConfigReader::ReadEndOfText() {
+  TokenizerInfo& tokenizer = info_.tokenizer;
+  constexpr uint32_t kUsualEnd = 50256;
+  STI_ASSIGN_OR_RETURN(tokenizer.sep_id,
+                       reader_.Number("eos_token_id", 0, info_.shape.vocabulary - 1, kUsualEnd));
+  if (tokenizer.sep_id >= info_.shape.vocabulary)
+    return reader_.Bad("no eos_token_id, and no token 50256; mend the file");
+  tokenizer.cls_id = tokenizer.pad_id = tokenizer.sep_id;
+  return {};
+}
+
 Status ConfigReader::ReadActivation() {
-  STI_ASSIGN_OR_RETURN(const std::string name, reader_.String(family_->keys.activation, "gelu"));
+  STI_ASSIGN_OR_RETURN(
+      const std::string name,
+      reader_.String(family_->keys.activation, family_->causal ? "gelu_new" : "gelu"));
   const auto* found =
       std::find_if(std::begin(kActivations), std::end(kActivations),
                    [&](const NamedActivation& known) { return known.name == name; });
@@ -247,9 +284,10 @@ Status ConfigReader::ReadActivation() {
   // Where the family has no key, one that stands there all the same decides nothing.
   const char* key = family_->keys.norm_eps;
   if (key == nullptr) return {};
+  if (family_->causal) info_.layer_norm_eps = 1e-5;
   STI_ASSIGN_OR_RETURN(info_.layer_norm_eps, reader_.Real(key, info_.layer_norm_eps));
   if (!(info_.layer_norm_eps > 0 && info_.layer_norm_eps < 1)) {
-    return reader_.Bad("layer_norm_eps is not between 0 and 1; mend the file");
+    return reader_.Bad(std::string(key) + " is not between 0 and 1; mend the file");
   }
   return {};
 }
@@ -259,6 +297,9 @@ Status ConfigReader::ReadHead() {
     return reader_.Unsupported(
         "a model of images that embeds; only those that label are supported");
   }
+  if (embeds_ && family_->causal) {
+    return reader_.Unsupported("a model that continues texts, as one that embeds; not supported");
+  }
   if (embeds_) {
     info_.head = *embeds_;
     info_.pooler = PoolerActivation::kNone;
@@ -266,8 +307,8 @@ Status ConfigReader::ReadHead() {
     return {};
   }
   STI_ASSIGN_OR_RETURN(info_.head, NamedHead());
-  STI_RETURN_IF_ERROR(ReadLabels());
-  if (info_.labels_tokens()) {
+  if (!info_.continues_texts()) STI_RETURN_IF_ERROR(ReadLabels());
+  if (info_.labels_tokens() || info_.continues_texts()) {
     info_.pooler = PoolerActivation::kNone;
     info_.shape.has_pooler = false;
     return {};

@@ -56,12 +56,14 @@ std::string ModelConfigText(const ModelInfo& info) {
     json["qkv_bias"] = true;
   } else {
     json["vocab_size"] = s.vocabulary;
-    json["max_position_embeddings"] = s.max_positions;
+    json[keys.positions] = s.max_positions;
   }
   json[keys.activation] = NameOf(info.activation);
   if (family.has_types) json["type_vocab_size"] = s.token_types;
   if (keys.norm_eps != nullptr) json[keys.norm_eps] = info.layer_norm_eps;
-  if (info.has_text()) {
+  if (family.causal) {
+    json["bos_token_id"] = json["eos_token_id"] = info.tokenizer.sep_id;
+  } else if (info.has_text()) {
     json["pad_token_id"] = family.first_position == FirstPosition::kBehindPadding
                                ? info.position_offset - 1
                                : info.tokenizer.pad_id;
@@ -98,6 +100,10 @@ std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabu
   if (t.cuts_begin) json["truncation_side"] = "left";
   if (LacksSecondType(info)) json["model_input_names"] = {"input_ids", "attention_mask"};
   json["unk_token"] = LineOf(vocabulary, t.unknown_id);
+  if (!t.has_frame) {
+    json["bos_token"] = json["eos_token"] = LineOf(vocabulary, t.sep_id);
+    return Text(json);
+  }
   json["cls_token"] = LineOf(vocabulary, t.cls_id);
   json["sep_token"] = LineOf(vocabulary, t.sep_id);
   json["pad_token"] = LineOf(vocabulary, t.pad_id);

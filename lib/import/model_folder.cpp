@@ -68,6 +68,37 @@ TensorView SortedTensor(const TensorView& tensor, const TensorSpec& spec, uint32
   return view;
 }
 
+// Returns a tensor that lies beside others, or on its side, as it is by itself: of a vector its
+// part, of a matrix [inputs, parts * outputs] a copy [outputs, inputs]. Thread-safe.
+TensorView PartOf(const TensorView& tensor, const TensorPlace& place) {
+  const size_t width = BytesOf(tensor.type);
+  TensorView view = tensor;
+  const uint64_t outputs = tensor.shape.back() / place.parts;
+  view.shape.back() = outputs;
+  if (!place.transposed) {
+    view.bytes = tensor.bytes.subspan(place.part * outputs * width, outputs * width);
+    return view;
+  }
+  const uint64_t inputs = tensor.shape.front();
+  view.shape = {outputs, inputs};
+  auto turned = std::make_shared<std::vector<uint8_t>>(outputs * inputs * width);
+  // In tiles, so that what is written together lies near: rows of a page each would be far apart.
+  constexpr uint64_t kTile = 64;
+  for (uint64_t first = 0; first < inputs; first += kTile) {
+    for (uint64_t out = 0; out < outputs; ++out) {
+      for (uint64_t in = first; in < std::min(inputs, first + kTile); ++in) {
+        const size_t from = in * tensor.shape.back() + place.part * outputs + out;
+        std::memcpy(&(*turned)[(out * inputs + in) * width], &tensor.bytes[from * width], width);
+      }
+    }
+  }
+  ReleasePages(tensor);
+  view.bytes = *turned;
+  view.mapped = false;
+  view.owner = std::move(turned);
+  return view;
+}
+
 using Json = nlohmann::json;
 
 constexpr size_t kMaxFiles = 1024;
@@ -225,7 +256,12 @@ Status ModelFolder::ReadTokenizerFiles(const FolderParts& parts) {
   STI_RETURN_IF_ERROR(CheckFolder(files, "a tokenizer"));
   const TokenizedModel model{family(), info_.shape.vocabulary, info_.tokenizer.pad_id};
   STI_ASSIGN_OR_RETURN(auto tokenizer, ReadTokenizer(files, model, parts.log));
+  const TokenizerInfo said = info_.tokenizer;
   info_.tokenizer = tokenizer.info;
+  if (!family().has_frame) {
+    info_.tokenizer.has_frame = false;
+    info_.tokenizer.cls_id = info_.tokenizer.sep_id = info_.tokenizer.pad_id = said.sep_id;
+  }
   vocabulary_text_ = std::move(tokenizer.vocabulary_text);
   merges_text_ = std::move(tokenizer.merges_text);
   return {};
@@ -291,8 +327,26 @@ Status ModelFolder::ResolveAll() {
       STI_RETURN_IF_ERROR(Resolve(tensor, layer));
     }
   }
-  if (info_.has_text() && !family().has_types) AddZeroTypes();
-  return {};
+  if (info_.shape.token_types > 0 && !family().has_types) AddZeroTypes();
+  return family().causal ? CheckTied() : Status();
+}
+
+// A head of its own would not be that of the word embeddings, which is the one that is run.
+Status ModelFolder::CheckTied() const {
+  const std::string name = "lm_head.weight";
+  const WeightFile* file = FileOf(name);
+  if (file == nullptr) return {};
+  const auto head = file->Find(name);
+  const TensorView& words = slots_[SlotOf(kWordEmbeddings, 0)].view;
+  const bool tied = !head || (head->type == words.type && head->shape == words.shape &&
+                              std::ranges::equal(head->bytes, words.bytes));
+  if (head) ReleasePages(*head);
+  ReleasePages(words);
+  if (tied) return {};
+  return ForeignError(
+             "other values than the word embeddings; only a head that is tied to them is "
+             "supported")
+      .At(file->path() + ": tensor " + name);
 }
 
 // In the type of the norm they are stored with, so that the part keeps it; zero is exact in all.
@@ -307,7 +361,7 @@ void ModelFolder::AddZeroTypes() {
 Status ModelFolder::Resolve(const TensorSpec& tensor, uint32_t layer) {
   STI_ASSIGN_OR_RETURN(Slot slot, FindTensor(tensor, layer));
   const TensorView& view = slot.view;
-  const std::vector<uint64_t> expected = ShapeOf(tensor, info_.shape);
+  const std::vector<uint64_t> expected = StoredShapeOf(tensor, info_.shape, family());
   if (view.shape != expected) {
     return DataError("shape " + Spell(view.shape) + ", expected " + Spell(expected) +
                      "; the weights do not belong to this config.json")
@@ -339,7 +393,8 @@ Result<ModelFolder::Slot> ModelFolder::FindTensor(const TensorSpec& tensor, uint
         .At(path);
   }
   return MissingTensor(dir_, files_, NameOf(tensor.role, layer, family(), info_.head.output),
-                       Spell(ShapeOf(tensor, info_.shape)), tensor.home == Home::kHead);
+                       Spell(StoredShapeOf(tensor, info_.shape, family())),
+                       tensor.home == Home::kHead && !family().causal);
 }
 
 const WeightFile* ModelFolder::FileOf(const std::string& name) const {
@@ -373,7 +428,10 @@ Status ModelFolder::Sort(ModelOrder order) {
 
 TensorView ModelFolder::Tensor(TensorRole role, uint32_t layer) const {
   assert(!IsOfLayer(SpecOf(role)) || layer < info_.shape.layers);
-  const TensorView& published = slots_[SlotOf(role, layer)].view;
+  const TensorView& stored = slots_[SlotOf(role, layer)].view;
+  const TensorPlace place = PlaceOf(role, family());
+  const TensorView published =
+      place.parts == 1 && !place.transposed ? stored : PartOf(stored, place);
   return order_.empty() ? published : SortedTensor(published, SpecOf(role), layer, order_);
 }
 

@@ -84,6 +84,7 @@ class ModelFolder {
   Status ResolveAll();
   Status Resolve(const TensorSpec& tensor, uint32_t layer);
   void AddZeroTypes();
+  [[nodiscard]] Status CheckTied() const;
   Result<Slot> FindTensor(const TensorSpec& tensor, uint32_t layer) const;
   const WeightFile* FileOf(const std::string& name) const;
 

@@ -61,7 +61,7 @@ Status AddRowTable(ContainerWriter& writer, const ModelFolder& folder, RowTableK
 
 Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder, RowCoding rows,
                               const StageExtent& stage) {
-  if (stage.ends.text)
+  if (stage.ends.text && HasEmbeddingPart(folder.info()))
     STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kEmbedding, 0));
   for (uint32_t layer = stage.begin; layer < stage.end; ++layer) {
     STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kLayer, layer));
@@ -181,6 +181,7 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook, RowCoding r
     digester.AddNumber(*s.embedding);
   }
   if (s.norm_before) digester.Add(std::string_view("norm before"));
+  if (s.causal) digester.Add(std::string_view("causal"));
   if (s.image) {
     digester.Add(std::string_view("image"));
     for (const uint32_t number : {s.image->size, s.image->patch, s.image->channels}) {

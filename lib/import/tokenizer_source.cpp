@@ -32,7 +32,7 @@ const NamedTokenizer* FindGeneric(std::string_view name) {
 const NamedTokenizer* FindOfKind(std::string_view name, const Family& family) {
   for (const Family* other : Families()) {
     if (other->input == FamilyInput::kTexts && other->tokenizer.name == name &&
-        other->tokenizer_kind == family.tokenizer_kind) {
+        other->tokenizer_kind == family.tokenizer_kind && other->has_frame == family.has_frame) {
       return &other->tokenizer;
     }
   }

@@ -219,6 +219,12 @@ StepProblem ReadLayout(const ObjectReader& tokenizer, ControlLayout* layout) {
          " and not one begin, one end, and one or two separators between texts";
 }
 
+StepProblem ProblemOfFrame(const ObjectReader& tokenizer) {
+  const Json* step = tokenizer.Find("post_processor");
+  if (step == nullptr || HasType(step, "ByteLevel")) return {};
+  return "the post_processor is " + TypeOf(step) + ", which may add control tokens";
+}
+
 StepProblem ProblemOfLayout(const ObjectReader& tokenizer, const ControlLayout& ours,
                             const char* compared) {
   ControlLayout layout;

@@ -50,6 +50,9 @@ StepProblem ReadByteLevel(const ObjectReader& tokenizer, TokenizerInfo* info);
 /// same layout, alone or beside ByteLevel, which only moves offsets, and sets `layout`.
 StepProblem ReadLayout(const ObjectReader& tokenizer, ControlLayout* layout);
 
+/// Follows a `post_processor` that adds no control tokens: none, or ByteLevel.
+StepProblem ProblemOfFrame(const ObjectReader& tokenizer);
+
 /// Sets names and ids of the control tokens of a tokenizer.json: those of `layout`, and the model's
 /// unknown token. `vocabulary` has one token a line, in id order. DataError for a token that is not
 /// in it.

@@ -257,6 +257,7 @@ void GradientRun::PoolingGradientOf(uint32_t sequence, std::span<float> at_poole
       }
       return;
     case Pooling::kNone:
+    case Pooling::kLast:
       assert(false);  // a model that embeds pools
       return;
   }

@@ -101,6 +101,14 @@ Status ContainerFile::RequireTexts() const {
   return ForeignError("has a model of images, which is not run yet; give one of texts").At(name());
 }
 
+Status ContainerFile::RequireWholeAnswers() const {
+  if (!index_->info.continues_texts()) return {};
+  return ForeignError(
+             "has a model that continues texts, which is not run yet; give one of another "
+             "kind")
+      .At(name());
+}
+
 Status ContainerFile::RequireWholeLayers() const {
   if (index_->stage && !index_->stage->ends.whole()) {
     return InfeasibleError("has one stage of a model alone, and lacks its text or its head")

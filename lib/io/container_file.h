@@ -58,6 +58,8 @@ class ContainerFile {
   /// Returns a ForeignError if the model takes images: containers of such models are made, verified
   /// and exported, and a pipeline runs them; what plans, measures and serves takes texts alone.
   [[nodiscard]] Status RequireTexts() const;
+  /// Returns kForeign for a model that continues texts.
+  [[nodiscard]] Status RequireWholeAnswers() const;
   /// Returns an InfeasibleError unless texts can be run on layers that take turns: the container
   /// has both ends of the network, and BitsOfWholeLayers.
   [[nodiscard]] Status RequireWholeLayers() const;

@@ -25,10 +25,12 @@ float* ReceivedBy(const AttentionInput& in, uint32_t head, uint32_t begin) {
   return in.received + size_t{head} * in.offsets.back() + begin;
 }
 
-// `rows` queries from row `first` on, of one head of the sequence [begin, end).
+// `rows` queries from row `first` on, of one head of the sequence [begin, end). What a query does
+// not attend to has a weight of 0, so that its sums have the bits that they have without it.
 void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32_t end,
                  uint32_t first, uint32_t rows, float* scores) {
-  const uint32_t length = end - begin;
+  const bool masked = in.causal && !in.one_row;
+  const uint32_t length = masked ? first + rows - begin : end - begin;
   const uint32_t column = head * in.head_dim;
   const size_t stride = RoundUp(length, kPanelWidth);
   float* queries = in.queries + first * in.query_stride + column;
@@ -46,7 +48,11 @@ void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32
     MultiplyPanels(product);
   }
   const float scale = 1.0f / std::sqrt(static_cast<float>(in.head_dim));
-  for (uint32_t r = 0; r < rows; ++r) SoftmaxRow(scores + r * stride, length, scale);
+  for (uint32_t r = 0; r < rows; ++r) {
+    const uint32_t seen = masked ? length - rows + r + 1 : length;
+    SoftmaxRow(scores + r * stride, seen, scale);
+    std::fill_n(scores + r * stride + seen, length - seen, 0.0F);
+  }
   if (in.received != nullptr) {
     float* received = ReceivedBy(in, head, begin);
     for (uint32_t r = 0; r < rows; ++r) {
@@ -99,6 +105,7 @@ uint64_t PackedAttentionScratch(uint32_t length, uint32_t head_dim) {
 void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
             uint64_t scratch_stride) {
   assert(!input.offsets.empty() && input.head_dim > 0);
+  assert(!input.causal || (!input.packed && input.received == nullptr));
   assert(input.query_stride >= size_t{input.heads} * input.head_dim);
   assert(input.value_stride >= size_t{input.heads} * input.head_dim);
   // One index space for all sequences: the longest decides, and shorter ones skip the rest.
@@ -110,7 +117,7 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
   const uint32_t threads = input.received != nullptr ? 1 : pool.threads();
   const uint32_t block_rows =
       input.packed ? PackedBlock(longest, sequences * input.heads, threads) : kQueryBlock;
-  const uint32_t blocks = input.first_only ? 1 : (longest + block_rows - 1) / block_rows;
+  const uint32_t blocks = input.one_row ? 1 : (longest + block_rows - 1) / block_rows;
   // Sums of weights have one order where all queries of a head are one task.
   const uint32_t tasks = input.received != nullptr ? 1 : blocks;
   pool.ParallelFor(sequences * input.heads * tasks, [&](uint32_t index, uint32_t worker) {
@@ -121,7 +128,7 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
     const uint32_t end = input.offsets[sequence + 1];
     float* own = scratch + worker * scratch_stride;
     if (input.received != nullptr) std::fill_n(ReceivedBy(input, head, begin), end - begin, 0.0f);
-    if (input.first_only) return attend(input, head, begin, end, sequence, 1, own);
+    if (input.one_row) return attend(input, head, begin, end, sequence, 1, own);
     const uint32_t last = tasks == blocks ? begin + (task + 1) * block_rows : end;
     for (uint32_t first = begin + task * block_rows; first < std::min(last, end);
          first += block_rows)

@@ -25,8 +25,11 @@ struct AttentionInput {
   uint32_t heads = 0;
   uint32_t head_dim = 0;
   std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each
-  /// Queries are of each sequence's first token only: [sequences, heads * head_dim].
-  bool first_only = false;
+  /// Queries are of one token of each sequence only: [sequences, heads * head_dim]. Causal, it is
+  /// the last.
+  bool one_row = false;
+  /// A query attends to the keys up to its own token's. Not packed.
+  bool causal = false;
   /// Products in bfloat16, as kernels/lowp_attention.h has them.
   bool packed = false;
   /// [heads, tokens], `heads` rows that are `tokens` apart: what each token, as a key, receives of

@@ -25,6 +25,7 @@ struct Batch {
   }
   /// Returns the token that the `row`-th of `rows` is the output of.
   [[nodiscard]] uint32_t TokenOf(OutputRows rows, uint32_t row) const {
+    if (rows == OutputRows::kLast) return offsets[row + 1] - 1;
     return rows == OutputRows::kAll ? row : offsets[row];
   }
   /// Returns how many results a head has for it.

@@ -131,8 +131,10 @@ Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, const Embed
     std::fill(sum, sum + width, 0.0F);
     const uint8_t* const word = locate(index.words, ids[p]);
     STI_RETURN_IF_ERROR(AddCheckedRow(index.words, ids[p], word, file, sum));
-    const float* type = &type_rows[types[p] * width];
-    for (size_t i = 0; i < width; ++i) sum[i] += type[i];
+    if (!type_rows.empty()) {
+      const float* type = &type_rows[types[p] * width];
+      for (size_t i = 0; i < width; ++i) sum[i] += type[i];
+    }
     const uint32_t row = rows.Next(ids[p]);
     const uint8_t* const position = locate(index.positions, row);
     STI_RETURN_IF_ERROR(AddCheckedRow(index.positions, row, position, file, sum));

@@ -263,7 +263,8 @@ void LayerExecutor::RunAttention(const AttendStep& step, Frame& frame) {
           .heads = static_cast<uint32_t>(frame.part.slices.size()),
           .head_dim = shape_.head_dim(),
           .offsets = frame.batch->offsets,
-          .first_only = frame.wanted == OutputRows::kFirst,
+          .one_row = frame.wanted != OutputRows::kAll,
+          .causal = shape_.causal,
           .packed = packed_,
           .received = parts},
          pool_, floats() + layout_.scores(), layout_.scores_stride());

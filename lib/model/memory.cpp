@@ -27,7 +27,9 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
   const AttentionLayouts layouts = AttentionLayoutsOf(terms.kernel.name, type);
   uint64_t transformer = 0;
   for (const bool packed : {false, true}) {
-    if (!(packed ? layouts.packed : layouts.plain)) continue;
+    // Attention with a mask is never packed.
+    const bool may_be = shape.causal ? !packed : packed ? layouts.packed : layouts.plain;
+    if (!may_be) continue;
     transformer = std::max(transformer, Transformer::RoomFor(shape, arithmetic, packed, threads,
                                                              {tokens, terms.extent.width}));
   }

@@ -133,7 +133,7 @@ Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uin
   };
   ResidentModel model = ResidentModel::For(index.info, ends);
   LoadedRange range;
-  if (ends.text) {
+  if (ends.text && HasEmbeddingPart(index.info)) {
     STI_ASSIGN_OR_RETURN(range, read(ResidentKind::kEmbedding, 0));
     STI_RETURN_IF_ERROR(
         model.SetEmbedding(index, bytes(range, ResidentKind::kEmbedding, 0), file.name()));

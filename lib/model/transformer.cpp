@@ -26,7 +26,8 @@ Transformer::Transformer(const ModelInfo& info, ThreadPool& pool,
 Result<std::unique_ptr<Transformer>> Transformer::Create(const ModelInfo& info, ThreadPool& pool,
                                                          const Arithmetic& arithmetic) {
   STI_ASSIGN_OR_RETURN(auto linear, Linear::Create(arithmetic, pool, info.activation));
-  const bool packed = arithmetic.type != ComputeType::kFp32 && CanPackAttention();
+  const bool packed =
+      arithmetic.type != ComputeType::kFp32 && !info.shape.causal && CanPackAttention();
   auto layers = std::make_unique<LayerExecutor>(info, std::move(linear), packed, pool);
   return std::unique_ptr<Transformer>(new Transformer(info, pool, std::move(layers)));
 }
@@ -69,6 +70,7 @@ float* Transformer::EmbeddingSums(uint32_t tokens, float* hidden) {
 
 void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
                                    const EmbeddingParameters& parameters) {
+  if (shape_.norm_before) return;  // the sums are the rows
   const uint32_t width = shape_.embedding_width();
   const uint32_t d = shape_.hidden;
   const float* norm_weight = parameters[kEmbeddingNormWeight].data();
@@ -101,6 +103,8 @@ void Transformer::Head(const Batch& batch, const float* hidden, const HeadParame
       return EmbedSequences(head_, batch, hidden, shape_.hidden, values);
     case HeadOutput::kTokenLabels:
       return ClassifyTokens(shape_, parameters, batch.tokens(), hidden, pool_, values);
+    case HeadOutput::kNextToken:
+      break;  // its words are not resident
   }
 }
 

@@ -1,5 +1,6 @@
 #include "network/families.h"
 
+#include <algorithm>
 #include <cassert>
 #include <string_view>
 #include <utility>
@@ -11,8 +12,8 @@ namespace {
 
 /// The list of families. It is written down, since of a static library the linker would drop files
 /// that add themselves.
-constexpr const Family* kFamilies[] = {&kBertFamily, &kDistilBertFamily, &kRobertaFamily,
-                                       &kElectraFamily, &kVitFamily};
+constexpr const Family* kFamilies[] = {&kBertFamily,    &kDistilBertFamily, &kRobertaFamily,
+                                       &kElectraFamily, &kVitFamily,        &kGpt2Family};
 
 }  // namespace
 
@@ -72,9 +73,34 @@ std::string ClassOf(const Family& family, HeadOutput output) {
   if (family.input == FamilyInput::kImages) {
     return std::string(family.class_prefix) + "ForImageClassification";
   }
+  if (output == HeadOutput::kNextToken) return std::string(family.class_prefix) + "LMHeadModel";
   constexpr std::string_view kEndings[] = {"ForSequenceClassification", "Model",
                                            "ForTokenClassification"};
   return std::string(family.class_prefix) + std::string(kEndings[static_cast<size_t>(output)]);
+}
+
+TensorPlace PlaceOf(TensorRole role, const Family& family) {
+  if (!family.transposed) return {};
+  const TensorSpec& tensor = SpecOf(role);
+  const bool is_matrix = tensor.home == Home::kShard;
+  const auto part_from = [&](TensorRole first) {
+    return static_cast<uint32_t>(role) - static_cast<uint32_t>(first);
+  };
+  constexpr uint32_t kSides = 3;  // queries, keys and values
+  if (is_matrix && part_from(TensorRole::kQueryWeight) < kSides)
+    return {part_from(TensorRole::kQueryWeight), kSides, true};
+  if (tensor.home == Home::kLayer && part_from(TensorRole::kQueryBias) < kSides)
+    return {part_from(TensorRole::kQueryBias), kSides, false};
+  return {0, 1, is_matrix};
+}
+
+std::vector<uint64_t> StoredShapeOf(const TensorSpec& tensor, const ModelShape& shape,
+                                    const Family& family) {
+  std::vector<uint64_t> stored = ShapeOf(tensor, shape);
+  const TensorPlace place = PlaceOf(tensor.role, family);
+  if (place.transposed) std::ranges::reverse(stored);
+  stored.back() *= place.parts;
+  return stored;
 }
 
 bool LacksSecondType(const ModelInfo& info) {

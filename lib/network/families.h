@@ -21,7 +21,8 @@ enum class Architecture : uint8_t {
   kDistilBert = 1,
   kRoberta = 2,
   kElectra = 3,
-  kVit = 4
+  kVit = 4,
+  kGpt2 = 5
 };
 
 /// The keys of config.json for what all families have.
@@ -33,6 +34,7 @@ struct ConfigKeys {
   const char* activation = "hidden_act";
   const char* norm_eps = "layer_norm_eps";  ///< null: always 1e-12
   const char* embedding = nullptr;  ///< width of embedding rows; null: always that of hidden rows
+  const char* positions = "max_position_embeddings";
 };
 
 /// The names of a family's tensors, by role: behind the prefix of a layer for those of a layer,
@@ -90,7 +92,11 @@ struct Family {
 
   FamilyInput input = FamilyInput::kTexts;
   bool norm_before = false;  ///< as ModelShape::norm_before
-  bool has_types = true;     ///< tokens have types, and types rows
+  bool causal = false;       ///< as ModelShape::causal
+  /// Matrices of layers lie as [inputs, outputs], and those of queries, keys and values side by
+  /// side in one, as their biases do one behind another.
+  bool transposed = false;
+  bool has_types = true;  ///< tokens have types, and types rows
   bool has_two_types =
       false;  ///< the second text of a pair has type 1, if NamedTokenizer gives any
   uint32_t default_embedding = 0;  ///< where config.json lacks the key that the family has for it
@@ -101,6 +107,7 @@ struct Family {
   TokenizerKind tokenizer_kind = TokenizerKind::kWordPiece;
   NamedTokenizer tokenizer = {};            ///< the family's own class
   std::string_view default_tokenizer = {};  ///< the class where no file names one
+  bool has_frame = true;                    ///< as TokenizerInfo::has_frame
 };
 
 /// Returns all families, by their numbers.
@@ -129,6 +136,20 @@ std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& 
 /// Returns the name of the class of transformers that loads a model of this family and head:
 /// "BertForTokenClassification".
 std::string ClassOf(const Family& family, HeadOutput output);
+
+/// The place of a tensor in the one of a file that holds it. Of a tensor that is alone this is all.
+struct TensorPlace {
+  uint32_t part = 0;   ///< its number among those that lie side by side
+  uint32_t parts = 1;  ///< how many do
+  bool transposed = false;
+};
+
+/// Returns where a tensor lies in the one of this family's files that has its name.
+TensorPlace PlaceOf(TensorRole role, const Family& family);
+
+/// Returns the shape of the tensor of a file that has a tensor's name.
+std::vector<uint64_t> StoredShapeOf(const TensorSpec& tensor, const ModelShape& shape,
+                                    const Family& family);
 
 /// Returns whether both texts of a pair have one token type where those of the family have two.
 bool LacksSecondType(const ModelInfo& info);

@@ -29,6 +29,8 @@ constexpr Trait kTraits[] = {
      [](const ModelInfo& info) { return info.has_labels() && !info.shape.has_pooler; }},
     {"norm before", 8, [](const ModelInfo& info) { return info.shape.norm_before; }},
     {"image input", 8, [](const ModelInfo& info) { return info.shape.image.has_value(); }},
+    {"causal attention", 9, [](const ModelInfo& info) { return info.shape.causal; }},
+    {"next token", 9, [](const ModelInfo& info) { return info.continues_texts(); }},
 };
 
 }  // namespace

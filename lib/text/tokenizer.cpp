@@ -16,8 +16,9 @@ size_t CountCodePoints(std::string_view text) {
   return count;
 }
 
-/// Appends a control token, of the type of what comes next.
-void AppendControl(uint32_t id, Encoding* encoding) {
+/// Appends a control token, of the type of what comes next, where texts stand between such.
+void AppendControl(const TokenizerInfo& info, uint32_t id, Encoding* encoding) {
+  if (!info.has_frame) return;
   encoding->ids.push_back(id);
   encoding->words.push_back(kNoWord);
   encoding->offsets.emplace_back();
@@ -76,13 +77,13 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   PieceList first(budget, keeps);
   const auto first_cutter = Cut(text, &first);
   Encoding encoding;
-  AppendControl(info_.cls_id, &encoding);
+  AppendControl(info_, info_.cls_id, &encoding);
   if (!pair) {
     while (!first.done() && first_cutter->Step()) {
     }
     first.Finish();
     Append(first, 0, first.pieces().size(), 0, &encoding);
-    AppendControl(info_.sep_id, &encoding);
+    AppendControl(info_, info_.sep_id, &encoding);
     encoding.types.resize(encoding.ids.size(), 0);
     encoding.truncated = first.full();
     return encoding;
@@ -98,12 +99,12 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
     return info_.cuts_begin ? list.pieces().size() - kept : 0;
   };
   const uint32_t words = Append(first, skipped(first, cut.first), cut.first, 0, &encoding);
-  AppendControl(info_.sep_id, &encoding);
+  AppendControl(info_, info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), 0);
-  if (control == 4) AppendControl(info_.sep_id, &encoding);
+  if (control == 4) AppendControl(info_, info_.sep_id, &encoding);
   encoding.second_begin = static_cast<uint32_t>(encoding.ids.size());
   Append(second, skipped(second, cut.second), cut.second, words, &encoding);
-  AppendControl(info_.sep_id, &encoding);
+  AppendControl(info_, info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), info_.second_type);
   encoding.truncated = cut.truncated;
   return encoding;

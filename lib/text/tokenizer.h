@@ -38,7 +38,7 @@ class WordPiece {
 };
 
 /// One input as the model takes it. BERT: [CLS] text [SEP], or [CLS] text [SEP] pair [SEP].
-/// RoBERTa: <s> text </s>, or <s> text </s> </s> pair </s>.
+/// RoBERTa: <s> text </s>, or <s> text </s> </s> pair </s>. GPT-2: text alone.
 struct Encoding {
   std::vector<uint32_t> ids;
   std::vector<uint32_t> types;  ///< as many as ids: 0 up to the first [SEP], `second_type` after it

@@ -90,6 +90,8 @@ constexpr bool IsFor(Metric metric, HeadOutput output) {
       return traits.for_token_labels;
     case HeadOutput::kEmbedding:
       return traits.for_embeddings;
+    case HeadOutput::kNextToken:
+      break;
   }
   return false;
 }

@@ -50,6 +50,7 @@ struct ModelShape {
   /// they stand behind them, and one behind the sum of embeddings.
   bool norm_before = false;
   std::optional<ImageShape> image = std::nullopt;  ///< inputs are images; nothing: texts
+  bool causal = false;  ///< a token attends to itself and to those in front of it alone
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
   [[nodiscard]] uint32_t head_dim() const { return hidden / width; }
@@ -71,11 +72,13 @@ enum class HeadOutput : uint8_t {
   kLabels = 0,       ///< a logit for each label, of the text
   kEmbedding = 1,    ///< a vector [d] that says what the text is about
   kTokenLabels = 2,  ///< a logit for each label, of each token
+  kNextToken = 3,    ///< a logit for each word of the vocabulary, of the token behind the last
 };
 
 /// Returns what models do whose head gives this, for sentences about models that do so.
 constexpr const char* DoingOf(HeadOutput output) {
-  constexpr const char* kDoings[] = {"label texts", "embed texts", "label tokens"};
+  constexpr const char* kDoings[] = {"label texts", "embed texts", "label tokens",
+                                     "continue texts"};
   return kDoings[static_cast<size_t>(output)];
 }
 
@@ -85,10 +88,11 @@ enum class Pooling : uint8_t {
   kMean = 1,     ///< one row: the mean of all, column by column
   kMaximum = 2,  ///< one row: the greatest of each column
   kNone = 3,     ///< all rows, as they are
+  kLast = 4,     ///< one row: the last token's
 };
 
-/// The rows of its output that a layer gives: all, or each sequence's first.
-enum class OutputRows : uint8_t { kAll, kFirst };
+/// The rows of its output that a layer gives: all, or each sequence's first or last.
+enum class OutputRows : uint8_t { kAll, kFirst, kLast };
 
 /// Says what happens behind the last layer, apart from the parameters that it takes: a pooler and a
 /// classifier where the head labels texts, a classifier where it labels tokens, and none where it
@@ -103,8 +107,13 @@ struct HeadTraits {
   static constexpr HeadTraits OfTokenLabels() {
     return {.output = HeadOutput::kTokenLabels, .pooling = Pooling::kNone};
   }
+  /// Returns the traits of a head that gives the next token.
+  static constexpr HeadTraits OfNextToken() {
+    return {.output = HeadOutput::kNextToken, .pooling = Pooling::kLast};
+  }
   /// Returns the rows that the head wants of the last layer.
   [[nodiscard]] OutputRows rows() const {
+    if (pooling == Pooling::kLast) return OutputRows::kLast;
     return pooling == Pooling::kFirst ? OutputRows::kFirst : OutputRows::kAll;
   }
 };
@@ -130,9 +139,11 @@ struct TokenizerInfo {
   uint32_t second_type = 1;       ///< token type of a pair's second text; 0 but for BERT
   uint32_t max_length = 0;        ///< most tokens of an input; 0: as many as there are positions
   bool cuts_begin = false;        ///< a text that is too long loses its begin, and not its end
+  bool has_frame = true;          ///< texts stand between control tokens
 
   /// Returns how many control tokens a text has, or a pair: RoBERTa parts a pair by two.
   [[nodiscard]] uint32_t control_tokens(bool pair) const {
+    if (!has_frame) return 0;
     if (!pair) return 2;
     return kind == TokenizerKind::kByteBpe ? 4 : 3;
   }
@@ -182,12 +193,18 @@ struct ModelInfo {
   [[nodiscard]] bool embeds() const { return head.output == HeadOutput::kEmbedding; }
   /// Returns whether the head labels the tokens of texts.
   [[nodiscard]] bool labels_tokens() const { return head.output == HeadOutput::kTokenLabels; }
-  /// Returns how many numbers each result of the head has: a logit a label, or d.
-  [[nodiscard]] uint32_t head_values() const { return embeds() ? shape.hidden : shape.labels; }
+  /// Returns whether the head continues texts, token by token.
+  [[nodiscard]] bool continues_texts() const { return head.output == HeadOutput::kNextToken; }
+  /// Returns how many numbers each result of the head has: a logit a label or word, or d.
+  [[nodiscard]] uint32_t head_values() const {
+    if (continues_texts()) return shape.vocabulary;
+    return embeds() ? shape.hidden : shape.labels;
+  }
 
-  /// Returns the shortest input in tokens: cls and sep, or a whole image.
+  /// Returns the shortest input in tokens: cls and sep, a token, or a whole image.
   [[nodiscard]] uint32_t min_length() const {
-    return shape.image ? shape.max_positions : kMinLength;
+    if (shape.image) return shape.max_positions;
+    return tokenizer.has_frame ? kMinLength : 1;
   }
 
   /// Returns the longest input in tokens: as many as there are positions, or fewer where the

@@ -44,7 +44,7 @@ TEST(ContainerHeader, FieldsLieWhereTheSpecSays) {
   const Bytes bytes = Encoded();
   ASSERT_EQ(bytes.size(), 64U);
   EXPECT_EQ(Bytes(bytes.begin(), bytes.begin() + 16),
-            (Bytes{0x89, 'S', 'T', 'I', 'M', '\r', '\n', 0x1A, 1, 0, 8, 0, 64, 0, 0, 0}));
+            (Bytes{0x89, 'S', 'T', 'I', 'M', '\r', '\n', 0x1A, 1, 0, 9, 0, 64, 0, 0, 0}));
   EXPECT_EQ(LoadLittle<uint64_t>(&bytes[16]), kFileBytes);
   EXPECT_EQ(LoadLittle<uint64_t>(&bytes[24]), 64U);
   EXPECT_EQ(LoadLittle<uint64_t>(&bytes[32]), 1000U);

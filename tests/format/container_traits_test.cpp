@@ -112,6 +112,34 @@ TEST(ContainerHead, LabelsInputsByAPoolerOrByALastNorm) {
   EXPECT_TRUE(FailedWith(Parsed(of_tokens), ErrorKind::kDamaged, "a head of other parts"));
 }
 
+// Causal attention, the head that gives the next token and what goes with them come together.
+TEST(ContainerHead, OfAModelThatContinuesTextsIsWhole) {
+  const auto file = ContainerFile::Open(STI_SOURCE_DIR "/tests/data/v1.9/gpt2.sti");
+  ASSERT_TRUE(Succeeded(file));
+  EXPECT_EQ(LeastMinorFor(file->index()), 9);
+  const auto same = Parsed(file->index());
+  ASSERT_TRUE(Succeeded(same));
+  EXPECT_EQ(same->info.head, file->index().info.head);
+  const auto expect_refused = [&](const auto& change, const char* said) {
+    ContainerIndex index = file->index();
+    change(index.info);
+    EXPECT_TRUE(FailedWith(Parsed(index), ErrorKind::kDamaged, said));
+  };
+  const char* head = "a head of other parts";
+  expect_refused([](ModelInfo& info) { info.shape.causal = false; }, head);
+  expect_refused([](ModelInfo& info) { info.head = HeadTraits(); }, "shape outside the limits");
+  expect_refused([](ModelInfo& info) { info.head.pooling = Pooling::kFirst; }, head);
+  expect_refused([](ModelInfo& info) { info.head.unit_length = true; }, head);
+  expect_refused([](ModelInfo& info) { info.problem = Problem::kMultiLabel; }, head);
+  expect_refused([](ModelInfo& info) { info.pooler = PoolerActivation::kTanh; }, head);
+  expect_refused([](ModelInfo& info) { info.shape.norm_before = false; },
+                 "shape outside the limits");
+  expect_refused([](ModelInfo& info) { info.shape.token_types = 1; }, "shape outside the limits");
+  expect_refused([](ModelInfo& info) { info.architecture = Architecture::kRoberta; },
+                 "a network other than its architecture's");
+  expect_refused([](ModelInfo& info) { info.position_offset = 2; }, "position_offset");
+}
+
 TEST(ContainerHead, OfAModelThatEmbedsRoundTrips) {
   const ForgedContainer forged = WithMeanPooling();
   EXPECT_EQ(LeastMinorFor(forged.index().info), 5);
@@ -190,8 +218,8 @@ TEST(ContainerHead, ThatLabelsTokensHasThePartsThatItSays) {
 }
 
 TEST(ContainerHead, OfAnUnknownKindIsRefused) {
-  for (const HeadTraits& head : {HeadTraits{static_cast<HeadOutput>(3), Pooling::kMean, true},
-                                 HeadTraits{HeadOutput::kEmbedding, static_cast<Pooling>(4)}}) {
+  for (const HeadTraits& head : {HeadTraits{static_cast<HeadOutput>(4), Pooling::kMean, true},
+                                 HeadTraits{HeadOutput::kEmbedding, static_cast<Pooling>(5)}}) {
     ForgedContainer forged = WithMeanPooling();
     forged.index().info.head = head;
     EXPECT_TRUE(FailedWith(Parsed(forged.index()), ErrorKind::kDamaged, "head or pooling"));

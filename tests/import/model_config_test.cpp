@@ -107,8 +107,9 @@ TEST_F(ModelConfig, RefusesLabelsThatAreNoAnswers) {
 }
 
 TEST_F(ModelConfig, RefusesOtherArchitectures) {
-  for (const char* type : {"albert", "gpt2", ""}) {
-    EXPECT_TRUE(Contains(UnsupportedWith("model_type", type), "only encoders")) << type;
+  for (const char* type : {"albert", "gptj", ""}) {
+    EXPECT_TRUE(Contains(UnsupportedWith("model_type", type), "only models with model_type"))
+        << type;
   }
   EXPECT_TRUE(Contains(UnsupportedWith("architectures", {"BertForMaskedLM"}),
                        "no classifier of texts or tokens, [\"BertForMaskedLM\"]"));

@@ -51,6 +51,65 @@ TEST(Attend, AgreesWithDoubles) {
   }
 }
 
+// The last query of every beginning of a sequence sees just that, so it gives the same bits, by
+// itself too, on any threads and beside any others.
+TEST(Attend, CausalQueriesSeeWhatIsInFrontOfThem) {
+  constexpr uint32_t kHeads = 2;
+  constexpr uint32_t kDim = 26;
+  constexpr uint32_t kWidth = kHeads * kDim;
+  const std::vector<uint32_t> offsets = {0, 1, 50, 166};
+  const uint32_t tokens = offsets.back();
+  const uint32_t key_stride = tokens + 16;
+  std::mt19937 random(12);
+  const auto queries = testing::RandomFloats(tokens * kWidth, 1, random);
+  const auto keys = testing::RandomFloats(kWidth * key_stride + 16, 1, random);
+  const auto values = testing::RandomFloats(tokens * kWidth + 32, 1, random);
+  const uint64_t stride = AttentionScratch(tokens);
+  // Returns the contexts of all tokens, or of the last token of each sequence alone.
+  const auto contexts = [&](const std::vector<uint32_t>& of, uint32_t threads, bool causal,
+                            bool one_row) {
+    auto context = queries;
+    if (one_row) CopyRows({of}, OutputRows::kLast, kWidth, context.data(), context.data());
+    ThreadPool pool(threads);
+    std::vector<float> scratch(stride * threads);
+    Attend({.queries = context.data(),
+            .query_stride = kWidth,
+            .keys = keys.data(),
+            .key_stride = key_stride,
+            .values = values.data(),
+            .value_stride = kWidth,
+            .heads = kHeads,
+            .head_dim = kDim,
+            .offsets = of,
+            .one_row = one_row,
+            .causal = causal},
+           pool, scratch.data(), stride);
+    context.resize((one_row ? of.size() - 1 : of.back()) * kWidth);
+    return context;
+  };
+  testing::ForEachInstructionSet([&] {
+    const auto whole = contexts(offsets, 1, true, false);
+    for (const uint32_t threads : {2U, 5U})
+      EXPECT_EQ(contexts(offsets, threads, true, false), whole);
+    for (const uint32_t token : {0U, 1U, 49U, 50U, 51U, 97U, 98U, 99U, 165U}) {
+      const uint32_t begin = token == 0 ? 0 : token < 50 ? 1 : 50;
+      std::vector<uint32_t> prefix;
+      for (const uint32_t offset : offsets) {
+        if (offset <= begin) prefix.push_back(offset);
+      }
+      prefix.push_back(token + 1);
+      const auto expected = std::vector<float>(whole.begin() + ptrdiff_t{token} * kWidth,
+                                               whole.begin() + ptrdiff_t{token + 1} * kWidth);
+      // A query that is the last of its sequence sees all of it, with a mask or without.
+      for (const bool one_row : {false, true}) {
+        const auto last = contexts(prefix, 2, one_row, one_row);
+        const auto own = std::vector<float>(last.end() - kWidth, last.end());
+        EXPECT_EQ(own, expected) << token << " " << one_row;
+      }
+    }
+  });
+}
+
 // Packed, the contexts of `offsets` among all tokens of a batch, on some threads.
 std::vector<float> PackedContext(std::span<const uint32_t> offsets, uint32_t threads,
                                  bool first_only) {
@@ -77,7 +136,7 @@ std::vector<float> PackedContext(std::span<const uint32_t> offsets, uint32_t thr
           .heads = kHeads,
           .head_dim = kDim,
           .offsets = offsets,
-          .first_only = first_only,
+          .one_row = first_only,
           .packed = true},
          pool, reinterpret_cast<float*>(scratch.data()), stride);
   const size_t rows = first_only ? offsets.size() - 1 : offsets.back();
@@ -151,7 +210,7 @@ struct RandomHeads {
             .heads = kHeads,
             .head_dim = kDim,
             .offsets = offsets,
-            .first_only = first_only,
+            .one_row = first_only,
             .packed = packed,
             .received = received.data()},
            pool, reinterpret_cast<float*>(scratch.data()), stride);

@@ -27,7 +27,7 @@ TEST(Families, EachHasANumberATypeAndAClassOfItsOwn) {
   EXPECT_EQ(types.size(), Families().size());
   EXPECT_EQ(classes.size(), Families().size());
   EXPECT_EQ(FindFamily(uint8_t{255}), nullptr);
-  EXPECT_EQ(FindFamily("gpt2"), nullptr);
+  EXPECT_EQ(FindFamily("gptj"), nullptr);
 }
 
 // A tensor without a name is one that models of the family do not have.
@@ -38,13 +38,15 @@ TEST(Families, EachNamesAllTensorsThatItsModelsHave) {
     if (family->keys.embedding != nullptr) shape.embedding = 1;
     if (family->input == FamilyInput::kImages) shape.image = ImageShape{1, 1, 1};
     shape.norm_before = family->norm_before;
+    if (family->causal) shape.labels = 0;
     shape.has_pooler = family->pooler != PoolerActivation::kNone;
     std::set<std::string> names;
     for (const TensorSpec& tensor : kTensors) {
       const std::string name = NameOf(tensor.role, 1, *family);
       const bool lacks = !HasTensor(tensor, shape);
       EXPECT_EQ(name.empty(), lacks) << family->model_type << ": " << name;
-      EXPECT_TRUE(lacks || names.insert(name).second) << "two tensors are called " << name;
+      if (lacks || PlaceOf(tensor.role, *family).part > 0) continue;
+      EXPECT_TRUE(names.insert(name).second) << "two tensors are called " << name;
     }
   }
 }
@@ -71,9 +73,31 @@ TEST(Families, NamesAreThoseOfPublishedFiles) {
   EXPECT_EQ(ClassOf(vit, HeadOutput::kLabels), "ViTForImageClassification");
 }
 
+TEST(Families, Gpt2HasQueriesKeysAndValuesInOneOnTheirSides) {
+  const Family& gpt2 = *FindFamily("gpt2");
+  EXPECT_EQ(ClassOf(gpt2, HeadOutput::kNextToken), "GPT2LMHeadModel");
+  EXPECT_EQ(NameOf(kFinalNormWeight, 0, gpt2), "transformer.ln_f.weight");
+  const ModelShape shape{.layers = 1, .width = 2, .hidden = 4, .ffn = 6, .norm_before = true};
+  for (const auto& [role, part] :
+       {std::pair(kQueryWeight, 0U), {kKeyWeight, 1}, {kValueWeight, 2}}) {
+    EXPECT_EQ(NameOf(role, 3, gpt2), "transformer.h.3.attn.c_attn.weight");
+    EXPECT_EQ(StoredShapeOf(SpecOf(role), shape, gpt2), (std::vector<uint64_t>{4, 12}));
+    EXPECT_EQ(PlaceOf(role, gpt2).part, part);
+    EXPECT_TRUE(PlaceOf(role, gpt2).transposed);
+  }
+  EXPECT_EQ(StoredShapeOf(SpecOf(kValueBias), shape, gpt2), (std::vector<uint64_t>{12}));
+  EXPECT_EQ(PlaceOf(kValueBias, gpt2).part, 2U);
+  EXPECT_EQ(StoredShapeOf(SpecOf(kFfn1Weight), shape, gpt2), (std::vector<uint64_t>{4, 6}));
+  EXPECT_EQ(StoredShapeOf(SpecOf(kOutputBias), shape, gpt2), (std::vector<uint64_t>{4}));
+  EXPECT_EQ(StoredShapeOf(SpecOf(kWordEmbeddings), shape, gpt2),
+            ShapeOf(SpecOf(kWordEmbeddings), shape));
+  EXPECT_EQ(StoredShapeOf(SpecOf(kFfn1Weight), shape, *FindFamily("bert")),
+            (std::vector<uint64_t>{6, 4}));
+}
+
 TEST(Families, AllNameTheClassifierOfTokensAlike) {
   for (const Family* family : Families()) {
-    if (family->input != FamilyInput::kTexts) continue;
+    if (family->input != FamilyInput::kTexts || family->causal) continue;
     EXPECT_EQ(NameOf(kClassifierWeight, 0, *family, HeadOutput::kTokenLabels), "classifier.weight");
     EXPECT_EQ(NameOf(kClassifierBias, 0, *family, HeadOutput::kTokenLabels), "classifier.bias");
     EXPECT_EQ(NameOf(kQueryBias, 1, *family, HeadOutput::kTokenLabels),

@@ -170,6 +170,20 @@ TEST(FrozenV1_8, HoldsAModelOfImages) {
   EXPECT_FALSE(info.shape.has_pooler || info.has_text());
 }
 
+TEST(FrozenV1_9, HoldsAModelThatContinuesTexts) {
+  auto file = ContainerFile::Open(std::string(STI_SOURCE_DIR) + "/tests/data/v1.9/gpt2.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ModelInfo& info = file->index().info;
+  EXPECT_EQ(info.architecture, Architecture::kGpt2);
+  EXPECT_TRUE(info.shape.causal && info.shape.norm_before);
+  EXPECT_EQ(info.head, HeadTraits::OfNextToken());
+  EXPECT_EQ(info.shape.token_types, 0U);
+  EXPECT_FALSE(info.tokenizer.has_frame || info.shape.has_pooler);
+  EXPECT_FALSE(HasEmbeddingPart(info));
+  EXPECT_EQ(file->index().Resident(ResidentKind::kLayer, 1).layer, 1U);
+  EXPECT_TRUE(FailedWith(file->RequireWholeAnswers(), ErrorKind::kForeign, "not run yet"));
+}
+
 // The last stage of the model of v1.1/roberta.sti: its second layer and its head.
 TEST(FrozenV1_7, AStageGivesWhatTheWholeModelGives) {
   const std::string data = std::string(STI_SOURCE_DIR) + "/tests/data/";

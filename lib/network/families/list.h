@@ -10,5 +10,6 @@ extern const Family kDistilBertFamily;
 extern const Family kRobertaFamily;
 extern const Family kElectraFamily;
 extern const Family kVitFamily;
+extern const Family kGpt2Family;
 
 }  // namespace sti

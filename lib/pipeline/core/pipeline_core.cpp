@@ -103,6 +103,7 @@ void PipelineCore::LimitBuffer() {
 Status PipelineCore::ReadResidents() {
   if (options_.lazy) {
     resident_ = ResidentModel::For(index().info, {});
+    if (!HasEmbeddingPart(index().info)) return {};
     const PartLocation& part = index().Resident(ResidentKind::kEmbedding).part;
     STI_ASSIGN_OR_RETURN(const LoadedRange range,
                          file_.ReadPart(part, ResidentName(ResidentKind::kEmbedding, 0)));

@@ -172,7 +172,8 @@ Status PipelineCore::CheckTokens(const TokenInput& input) const {
     }
   }
   for (uint32_t type : input.types) {
-    if (type >= shape.token_types) return DataError("a token type the model does not have");
+    if (type >= std::max(1U, shape.token_types))
+      return DataError("a token type the model does not have");
   }
   return {};
 }
