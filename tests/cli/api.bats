@@ -27,7 +27,7 @@ programs="$STI_BIN/../tests"
 @test "an app links neither the tools' option parser nor their pictures" {
   local program
   for program in answer-text two-models; do
-    run -1 grep -cE 'CLI::|png_write|sti::EncodeShardBase|sti::QuantizeLayer' \
+    run -1 grep -cE 'CLI::|sti::Raster|sti::EncodeShardBase|sti::QuantizeLayer' \
       <(nm -C "$programs/$program")
   done
 }

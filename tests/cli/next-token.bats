@@ -16,7 +16,7 @@ setup() {
   like "$output" "*2 layers x 2 slices, hidden 16, FFN 64, float16, gpt2*"
   like "$output" "*text        331 tokens, inputs up to 96, which it continues*"
   works sti-inspect --json gpt2.sti
-  same "$(jq -c '[.head.output, .shape.token_types, .shape.labels, .max_length]' <<<"$output")" '["next token",0,0,96]'
+  same "$(jq -c '[.head.output, .shape.vocabulary, .shape.labels, .shape.max_positions]' <<<"$output")" '["next token",331,0,96]'
   works sti-inspect --verify gpt2.sti
   like "$output" "* parts checked, 0 damaged"
   cmp gpt2.sti "$repo/tests/data/v1.9/gpt2.sti"

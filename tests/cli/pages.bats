@@ -84,6 +84,9 @@ setup_file() {
     >my-sentence-model/modules.json
   echo '{"pooling_mode": "mean"}' >my-sentence-model/1_Pooling/config.json
   cp -r "$repo/tests/data/spans-bert" my-token-model
+  ln -s "$repo/tests/data/vit-tiny" my-vit
+  mkdir photos
+  cp "$repo/tests/fuzz/corpus/image/rgb.png" photos
   printf '%s\n' "Anna B-PER" "lives O" "in O" "Berlin B-LOC" >tagged.conll
   head -n 3 dev.tsv | cut -f 1 >lines
   tail -n 3 dev.tsv | cut -f 1 >dialogue.txt
@@ -101,7 +104,8 @@ setup_file() {
     --alphas 0.5 -o i
   # A short measurement in place of a good one, and a journal that ends.
   mkdir bin
-  printf '#!/bin/sh\nexec "%s" "$@" --widths 12 --budget 1ms\n' "$STI_BIN/sti-profile" >bin/sti-profile
+  printf '#!/bin/sh\ncase "$1" in images.sti) set -- "$@" --widths 2 ;; *) set -- "$@" --widths 12 ;; esac
+exec "%s" "$@" --budget 1ms\n' "$STI_BIN/sti-profile" >bin/sti-profile
   printf '#!/bin/sh\ncat line.txt\n' >bin/journalctl
   chmod +x bin/*
 }

@@ -49,8 +49,8 @@ is_refused() {
 
 @test "another architecture" {
   copy_model bad
-  jq '.architectures = ["GPT2LMHeadModel"] | .model_type = "gpt2"' model/config.json >bad/config.json
-  is_refused "sti-shard: bad/config.json: *gpt2*" bad
+  jq '.architectures = ["GPTJForCausalLM"] | .model_type = "gptj"' model/config.json >bad/config.json
+  is_refused "sti-shard: bad/config.json: *gptj*" bad
 }
 
 @test "a config.json that is not JSON" {
