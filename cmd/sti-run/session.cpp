@@ -63,9 +63,9 @@ Status CheckForImages(const RunOptions& options) {
       {"--stage", !options.stage.empty()},
   };
   for (const auto& [option, given] : all) {
-    if (given)
-      return UsageError(std::string(option) + " is for models of texts; " + options.model +
-                        " takes images");
+    if (!given) continue;
+    return UsageError(std::string(option) + " is for models of texts; " + options.model +
+                      " takes images");
   }
   return {};
 }

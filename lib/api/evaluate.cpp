@@ -161,13 +161,13 @@ class RowAsker {
                                            : run_.read_image(session_, std::string(text));
     // A text is always one, and an image may be none.
     if (!read.ok() && session_.info().has_text()) return read.error();
-    const Status asked =
-        read.ok() ? sti::Ask(session_, input_ = *std::move(read), taken, &answer_) : Status();
+    const Status asked = read.ok() ? sti::Ask(session_, *read, taken, &answer_) : Status();
     if (const Error* own = read.ok() ? OwnErrorOf(asked) : &read.error()) {
       session_.SkipTurn();
       return std::optional<Error>(*own);
     }
     STI_RETURN_IF_ERROR(asked);
+    input_ = *std::move(read);
     if (run_.answered) run_.answered(answer_);
     return std::optional<Error>();
   }
