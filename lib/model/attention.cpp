@@ -30,7 +30,7 @@ float* ReceivedBy(const AttentionInput& in, uint32_t head, uint32_t begin) {
 void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32_t end,
                  uint32_t first, uint32_t rows, float* scores) {
   const bool masked = in.causal && !in.one_row;
-  const uint32_t length = masked ? first + rows - begin : end - begin;
+  const uint32_t length = masked ? in.past + first + rows - begin : end - begin;
   const uint32_t column = head * in.head_dim;
   const size_t stride = RoundUp(length, kPanelWidth);
   float* queries = in.queries + first * in.query_stride + column;
@@ -106,6 +106,7 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
             uint64_t scratch_stride) {
   assert(!input.offsets.empty() && input.head_dim > 0);
   assert(!input.causal || (!input.packed && input.received == nullptr));
+  assert(input.past == 0 || (input.causal && input.offsets.size() == 2));
   assert(input.query_stride >= size_t{input.heads} * input.head_dim);
   assert(input.value_stride >= size_t{input.heads} * input.head_dim);
   // One index space for all sequences: the longest decides, and shorter ones skip the rest.
@@ -117,7 +118,8 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
   const uint32_t threads = input.received != nullptr ? 1 : pool.threads();
   const uint32_t block_rows =
       input.packed ? PackedBlock(longest, sequences * input.heads, threads) : kQueryBlock;
-  const uint32_t blocks = input.one_row ? 1 : (longest + block_rows - 1) / block_rows;
+  const uint32_t rows = longest - input.past;
+  const uint32_t blocks = input.one_row ? 1 : (rows + block_rows - 1) / block_rows;
   // Sums of weights have one order where all queries of a head are one task.
   const uint32_t tasks = input.received != nullptr ? 1 : blocks;
   pool.ParallelFor(sequences * input.heads * tasks, [&](uint32_t index, uint32_t worker) {
@@ -129,10 +131,11 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
     float* own = scratch + worker * scratch_stride;
     if (input.received != nullptr) std::fill_n(ReceivedBy(input, head, begin), end - begin, 0.0f);
     if (input.one_row) return attend(input, head, begin, end, sequence, 1, own);
-    const uint32_t last = tasks == blocks ? begin + (task + 1) * block_rows : end;
-    for (uint32_t first = begin + task * block_rows; first < std::min(last, end);
+    const uint32_t last_row = end - input.past;
+    const uint32_t last = tasks == blocks ? begin + (task + 1) * block_rows : last_row;
+    for (uint32_t first = begin + task * block_rows; first < std::min(last, last_row);
          first += block_rows)
-      attend(input, head, begin, end, first, std::min(block_rows, end - first), own);
+      attend(input, head, begin, end, first, std::min(block_rows, last_row - first), own);
   });
 }
 

@@ -30,6 +30,9 @@ struct AttentionInput {
   bool one_row = false;
   /// A query attends to the keys up to its own token's. Not packed.
   bool causal = false;
+  /// Tokens of the one sequence that have keys and values, and no queries: the first row is of the
+  /// token behind them. Causal only.
+  uint32_t past = 0;
   /// Products in bfloat16, as kernels/lowp_attention.h has them.
   bool packed = false;
   /// [heads, tokens], `heads` rows that are `tokens` apart: what each token, as a key, receives of

@@ -75,6 +75,7 @@ struct LayerExecutor::Frame {
   const Batch* batch = nullptr;          ///< of the first piece
   OutputRows wanted = OutputRows::kAll;  ///< of the first piece
   float* received = nullptr;             ///< of the first piece
+  std::optional<CachedLayer> kept = {};  ///< of the first piece
   uint32_t rows = 0;                     ///< that are wanted
 };
 
@@ -99,7 +100,7 @@ uint64_t LayerExecutor::RoomFor(const ModelShape& shape, const Arithmetic& arith
 }
 
 void LayerExecutor::Reserve(const TransformerLimits& limits) {
-  if (limits.tokens == limits_.tokens && limits.width == limits_.width) return;
+  if (limits == limits_) return;
   limits_ = limits;
   layout_ = LayerLayout(program_, shape_, packed_, limits);
   buffer_.Renew(layout_.bytes(pool_.threads()));
@@ -111,8 +112,12 @@ void LayerExecutor::Reserve(const TransformerLimits& limits) {
 }
 
 void LayerExecutor::MakeRoom(const TransformerLimits& limits) {
-  if (limits.tokens <= limits_.tokens && limits.width <= limits_.width) return;
-  Reserve({std::max(limits.tokens, limits_.tokens), std::max(limits.width, limits_.width)});
+  if (limits.tokens <= limits_.tokens && limits.width <= limits_.width &&
+      limits.context <= limits_.context) {
+    return;
+  }
+  Reserve({std::max(limits.tokens, limits_.tokens), std::max(limits.width, limits_.width),
+           std::max(limits.context, limits_.context)});
 }
 
 void LayerExecutor::Release() {
@@ -142,7 +147,7 @@ LayerExecutor::Frame LayerExecutor::FrameOf(const LayerPart& part, float* hidden
 
 void LayerExecutor::Run(const LayerCall& call, float* hidden) {
   const auto width = static_cast<uint32_t>(call.part.slices.size());
-  MakeRoom({call.batch.tokens(), width});
+  MakeRoom(call.limits());
   const Place context = PlaceOf(LayerValue::kContext, hidden);
   RunContext(call, hidden, context.data, context.stride);
   CopyRows(call.batch, call.rows, shape_.hidden, hidden, hidden);
@@ -155,7 +160,7 @@ void LayerExecutor::Run(const LayerCall& call, float* hidden) {
 
 void LayerExecutor::RunContext(const LayerCall& call, const float* hidden, float* context,
                                size_t stride) {
-  MakeRoom({call.batch.tokens(), static_cast<uint32_t>(call.part.slices.size())});
+  MakeRoom(call.limits());
   // No step of this piece writes hidden rows.
   Frame frame = FrameOf(call.part, const_cast<float*>(hidden));
   frame.batch = &call.batch;
@@ -165,6 +170,14 @@ void LayerExecutor::RunContext(const LayerCall& call, const float* hidden, float
   for (const LayerValue value : {LayerValue::kQueries, LayerValue::kContext}) {
     frame[value].data = context;
     frame[value].stride = stride;
+  }
+  frame.kept = call.kept;
+  if (const auto& kept = call.kept) {
+    const size_t head_dim = shape_.head_dim();
+    frame[LayerValue::kKeys] = {kept->keys + kept->first, kept->key_stride,
+                                head_dim * kept->key_stride, true};
+    frame[LayerValue::kValues] = {kept->values + kept->first * kept->value_stride,
+                                  kept->value_stride, head_dim, false};
   }
   RunSteps(ContextSteps(program_), frame);
 }
@@ -250,8 +263,17 @@ void LayerExecutor::AddProducts(const LinearStep& step, bool activated, Frame& f
 
 void LayerExecutor::RunAttention(const AttendStep& step, Frame& frame) {
   const Place queries = frame[step.queries];
-  const Place keys = frame[step.keys];
-  const Place values = frame[step.values];
+  Place keys = frame[step.keys];
+  Place values = frame[step.values];
+  std::span<const uint32_t> offsets = frame.batch->offsets;
+  const uint32_t past = frame.kept ? frame.kept->first : 0;
+  const uint32_t of_all[2] = {0, past + frame.batch->tokens()};
+  if (frame.kept) {
+    assert(frame.batch->sequences() == 1 && shape_.causal && !packed_);
+    keys.data = frame.kept->keys;
+    values.data = frame.kept->values;
+    offsets = of_all;
+  }
   // Nothing is in the sums yet, which have room for a row a head.
   float* const parts = frame.received != nullptr ? sums() : nullptr;
   Attend({.queries = queries.data,
@@ -262,9 +284,10 @@ void LayerExecutor::RunAttention(const AttendStep& step, Frame& frame) {
           .value_stride = values.stride,
           .heads = static_cast<uint32_t>(frame.part.slices.size()),
           .head_dim = shape_.head_dim(),
-          .offsets = frame.batch->offsets,
+          .offsets = offsets,
           .one_row = frame.wanted != OutputRows::kAll,
           .causal = shape_.causal,
+          .past = past,
           .packed = packed_,
           .received = parts},
          pool_, floats() + layout_.scores(), layout_.scores_stride());

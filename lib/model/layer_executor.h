@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "kernels/linear.h"
 #include "model/batch.h"
+#include "model/key_value_cache.h"
 #include "model/layer_layout.h"
 #include "model/layer_parameters.h"
 #include "network/layer_program.h"
@@ -34,6 +36,15 @@ struct LayerCall {
   /// [tokens] where given, is added what each token receives as a key, the weights of attention
   /// summed over slices and over the queries of `rows` (Tabi 4.2).
   float* received = nullptr;
+  /// Keys and values of tokens in front of the batch, which is of one sequence; those of the batch
+  /// are added. Nothing: the batch has all of its sequences.
+  std::optional<CachedLayer> kept = std::nullopt;
+
+  /// Returns the room that the call takes.
+  [[nodiscard]] TransformerLimits limits() const {
+    const uint32_t tokens = batch.tokens();
+    return {tokens, static_cast<uint32_t>(part.slices.size()), kept ? kept->first + tokens : 0};
+  }
 };
 
 /// Refers to the part of a value that one slice has: [rows, head_dim] of the context.

@@ -32,7 +32,7 @@ bool AreKeys(LayerProgram program, LayerValue value) {
 
 LayerLayout::LayerLayout(LayerProgram program, const ModelShape& shape, bool packed,
                          const TransformerLimits& limits) {
-  const uint32_t longest = std::min(limits.tokens, shape.max_positions);
+  const uint32_t longest = std::min(std::max(limits.tokens, limits.context), shape.max_positions);
   scores_ = packed ? PackedAttentionScratch(longest, shape.head_dim()) : AttentionScratch(longest);
   sums_ = RoundUp(uint64_t{limits.tokens} * std::max(shape.hidden, shape.embedding_width()),
                   uint64_t{kReadPastEnd});

@@ -14,8 +14,11 @@ inline constexpr uint32_t kReadPastEnd = 16;
 
 /// The largest batches and layers that working buffers are laid out for.
 struct TransformerLimits {
-  uint32_t tokens = 0;  ///< most of a batch; no sequence is longer than the model's max_positions
-  uint32_t width = 0;   ///< most slices of a layer
+  uint32_t tokens = 0;   ///< most of a batch; no sequence is longer than the model's max_positions
+  uint32_t width = 0;    ///< most slices of a layer
+  uint32_t context = 0;  ///< most tokens of a sequence whose first ones are kept; 0: none are
+
+  friend bool operator==(const TransformerLimits&, const TransformerLimits&) = default;
 };
 
 /// The place of a value of a layer. Slices have parts side by side, a row a token; transposed, a

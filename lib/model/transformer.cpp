@@ -32,8 +32,8 @@ Result<std::unique_ptr<Transformer>> Transformer::Create(const ModelInfo& info, 
   return std::unique_ptr<Transformer>(new Transformer(info, pool, std::move(layers)));
 }
 
-void Transformer::Reserve(uint32_t max_tokens, uint32_t width) {
-  layers_->Reserve({max_tokens, width});
+void Transformer::Reserve(uint32_t max_tokens, uint32_t width, uint32_t context) {
+  layers_->Reserve({max_tokens, width, context});
 }
 
 void Transformer::Release() { layers_->Release(); }

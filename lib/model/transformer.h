@@ -43,7 +43,7 @@ class Transformer {
 
   /// Makes room for batches and layers up to these limits. Replaces what was reserved before, so
   /// that smaller sizes give memory back.
-  void Reserve(uint32_t max_tokens, uint32_t width);
+  void Reserve(uint32_t max_tokens, uint32_t width, uint32_t context = 0);
   /// Gives back what was reserved; what computes next reserves what it needs.
   void Release();
   /// Visits what is reserved.
