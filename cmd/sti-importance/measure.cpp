@@ -94,7 +94,6 @@ Status AddOrder(const Tool& tool, const ImportanceToolOptions& options, const To
                 std::span<const Example> examples, Importance* importance) {
   if (!options.order) return {};
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
-  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
   ImportanceOptions work = OptionsOf(tool, options);
   work.progress = tool.Progress("putting in order, layers");
   STI_ASSIGN_OR_RETURN(importance->order, MeasureOrder(std::move(file), tokenizer, examples, work));
@@ -107,7 +106,6 @@ Status AddCascades(const Tool& tool, const ImportanceToolOptions& options,
                    Importance* importance) {
   if (!options.cascade.wanted) return {};
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
-  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
   ImportanceOptions work = OptionsOf(tool, options);
   work.progress = tool.Progress("measuring cascades, runs");
   STI_ASSIGN_OR_RETURN(CascadeScores scores, MeasureCascades(std::move(file), tokenizer, examples,

@@ -18,8 +18,6 @@ struct PixelFormat {
   uint32_t height = 0;
   uint32_t channels = 0;
   uint32_t bits = 8;  ///< of a channel
-
-  friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
 
 /// Returns a DataError, with a command that converts the image, unless a model of this shape takes

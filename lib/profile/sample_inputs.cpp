@@ -13,6 +13,9 @@ namespace {
 
 constexpr uint32_t kTries = 64;  // of tokens, for one that is a word by itself
 
+// The state behind `state` of Knuth's linear congruential generator; its high bits are random.
+uint64_t NextState(uint64_t state) { return state * 6364136223846793005U + 1442695040888963407U; }
+
 /// Draws tokens that are words by themselves, each the same on every machine.
 class Words {
  public:
@@ -27,7 +30,7 @@ class Words {
 
  private:
   std::string Draw() {
-    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+    state_ = NextState(state_);
     const uint64_t id = (state_ >> 33) % tokenizer_.vocabulary().size();
     std::string word(tokenizer_.vocabulary().Token(static_cast<uint32_t>(id)));
     // Byte-level vocabularies spell the space before a word as U+0120.
@@ -90,7 +93,7 @@ std::string SampleImage(const ImageShape& shape, uint64_t seed) {
   file.append(shape.values() * (has_pixels ? 1 : sizeof(float)), '\0');
   if (!has_pixels) return file;  // zeros take as long as any numbers
   for (size_t i = file.size() - shape.values(); i < file.size(); ++i) {
-    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    seed = NextState(seed);
     file[i] = static_cast<char>(seed >> 56);
   }
   return file;

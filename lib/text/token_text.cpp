@@ -1,6 +1,5 @@
 #include "text/token_text.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
