@@ -110,6 +110,16 @@ Status CheckEmbeddingRange(const ContainerIndex& index, const EmbeddingReads& re
   return {};
 }
 
+Status CheckWordRows(const RowTable& words, uint32_t first, std::span<const uint8_t> stored,
+                     const std::string& file) {
+  const size_t count = stored.size() / words.row_bytes;
+  for (size_t i = 0; i < count; ++i) {
+    STI_RETURN_IF_ERROR(CheckRow(words, first + static_cast<uint32_t>(i),
+                                 stored.subspan(i * words.row_bytes, words.row_bytes), file));
+  }
+  return {};
+}
+
 const uint8_t* LocateRow(const EmbeddingReads& reads, std::span<const uint8_t> blocks,
                          const RowTable& table, uint32_t row) {
   const uint64_t offset = OffsetOf(table, row);
@@ -122,9 +132,9 @@ const uint8_t* LocateRow(const EmbeddingReads& reads, std::span<const uint8_t> b
 
 Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, const EmbeddingInput& input,
                      const std::string& file, float* hidden) {
-  const auto& [ids, types, type_rows] = input;
+  const auto& [ids, types, type_rows, first_position] = input;
   const size_t width = index.info.shape.embedding_width();
-  PositionRows rows(index.info);
+  PositionRows rows(index.info, first_position);
   for (size_t p = 0; p < ids.size(); ++p) {
     float* sum = hidden + p * width;
     // Word, then type, then position: the order in which the reference implementations add.

@@ -58,6 +58,11 @@ uint64_t MaxWordBlockBytes(const ContainerIndex& index, uint32_t words);
                                          size_t range, std::span<const uint8_t> blocks,
                                          const std::string& file);
 
+/// Verifies the checksums of the rows of words from `first` on, which `stored` has one behind
+/// another. DataError naming `file` and a row.
+[[nodiscard]] Status CheckWordRows(const RowTable& words, uint32_t first,
+                                   std::span<const uint8_t> stored, const std::string& file);
+
 /// Returns the stored bytes of a row, checksum included, wherever they are in memory.
 using RowLocator = FunctionRef<const uint8_t*(const RowTable& table, uint32_t row)>;
 
@@ -70,6 +75,7 @@ struct EmbeddingInput {
   std::span<const uint32_t> ids;     ///< [tokens]
   std::span<const uint32_t> types;   ///< [tokens]
   std::span<const float> type_rows;  ///< [T, E]
+  uint32_t first_position = 0;       ///< of the first token, counted from that of a text's first
 };
 
 /// Writes the embedding of one input, the sum of the word, type and position row of each token, to

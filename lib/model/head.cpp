@@ -8,6 +8,8 @@
 #include <string>
 
 #include "base/remedy.h"
+#include "format/row_codec.h"
+#include "kernels/decode.h"
 #include "kernels/elementwise.h"
 #include "model/layer_executor.h"
 #include "network/tensors.h"
@@ -27,6 +29,14 @@ void ClassifyRow(const ModelShape& shape, const HeadParameters& parameters, cons
     const float* weights = parameters[TensorRole::kClassifierWeight].data() + uint64_t{label} * d;
     logits[label] = Dot(weights, row, d) + parameters[TensorRole::kClassifierBias][label];
   }
+}
+
+// Widens a stored row.
+void WidenRow(const RowTable& table, std::span<const uint8_t> stored, float* row) {
+  if (table.coding == RowCoding::kExact)
+    return WidenWeights(stored.data(), table.type, table.columns, row);
+  std::fill_n(row, table.columns, 0.0F);
+  AddRow(table, stored, row);
 }
 
 }  // namespace
@@ -86,6 +96,23 @@ void ClassifyTokens(const ModelShape& shape, const HeadParameters& parameters, u
   });
 }
 
+void ScoreWords(const RowTable& words, uint32_t first, std::span<const uint8_t> stored,
+                uint32_t rows, const float* normed, ThreadPool& pool, float* scratch,
+                float* logits) {
+  constexpr uint32_t kWordsATask = 16;
+  const auto count = static_cast<uint32_t>(stored.size() / words.row_bytes);
+  const uint32_t d = words.columns;
+  pool.ParallelFor((count + kWordsATask - 1) / kWordsATask, [&](uint32_t task, uint32_t worker) {
+    float* const word = scratch + size_t{worker} * d;
+    const uint32_t end = std::min(count, (task + 1) * kWordsATask);
+    for (uint32_t i = task * kWordsATask; i < end; ++i) {
+      WidenRow(words, stored.subspan(size_t{i} * words.row_bytes, words.row_bytes), word);
+      for (uint32_t row = 0; row < rows; ++row)
+        logits[size_t{row} * words.rows + first + i] = Dot(word, normed + size_t{row} * d, d);
+    }
+  });
+}
+
 void RowPool::Begin(std::span<float> pooled) {
   count_ = 0;
   std::ranges::fill(pooled, is_mean_ ? 0.0F : -std::numeric_limits<float>::infinity());
@@ -109,7 +136,9 @@ void RowPool::Finish(std::span<float> pooled) const {
 }
 
 Status CheckHeadValues(const ModelInfo& info, std::span<const float> values) {
-  const std::string answer = info.embeds() ? "embedding" : "label";
+  const std::string answer = info.embeds()            ? "embedding"
+                             : info.continues_texts() ? "next token"
+                                                      : "label";
   if (!AllFinite(values)) {
     return DataError("the model's numbers overflow for it, so that it has no " + answer)
         .In(Source::kInput)

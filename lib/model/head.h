@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "format/container_index.h"
 #include "model/batch.h"
 #include "model/layer_parameters.h"
 #include "types/model_info.h"
@@ -47,6 +48,15 @@ struct ClassifierHead {
 /// pool is.
 void ClassifyTokens(const ModelShape& shape, const HeadParameters& parameters, uint32_t tokens,
                     const float* hidden, ThreadPool& pool, float* logits);
+
+/// Gives words their logits, as `words`, the table of their rows, stores them: each is the product
+/// of a row of `normed` [rows, d], behind the last norm, and the word's. `stored` has the rows of
+/// words from `first` on, which have been checked; their logits go to `logits` [rows, vocabulary].
+/// A logit has the same bits whichever words it is computed with. `scratch` [threads of the pool, d]
+/// is written.
+void ScoreWords(const RowTable& words, uint32_t first, std::span<const uint8_t> stored,
+                uint32_t rows, const float* normed, ThreadPool& pool, float* scratch,
+                float* logits);
 
 /// Divides a vector by its length, unless that is 0. Pure.
 void MakeUnitLength(std::span<float> vector);

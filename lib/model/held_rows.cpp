@@ -44,13 +44,13 @@ uint64_t FallbackRowBytes(const ContainerIndex& index, uint32_t tokens) {
 
 uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find, const EmbeddingInput& input,
                          float* hidden) {
-  const auto& [ids, types, type_rows] = input;
+  const auto& [ids, types, type_rows, first_position] = input;
   const size_t width = index.info.shape.embedding_width();
   const auto add = [&](const RowTable& table, const uint8_t* row, float* sum) {
     if (row != nullptr) AddRow(table, {row, table.row_bytes}, sum);
   };
   uint32_t missing = 0;
-  PositionRows rows(index.info);
+  PositionRows rows(index.info, first_position);
   for (size_t p = 0; p < ids.size(); ++p) {
     float* sum = hidden + p * width;
     std::fill(sum, sum + width, 0.0F);

@@ -16,7 +16,7 @@ struct LayerFloats {
 };
 
 LayerFloats FloatsOf(size_t values_width, uint32_t context) {
-  const size_t stride = RoundUp(uint64_t{context}, uint64_t{kReadPastEnd}) + kReadPastEnd;
+  const size_t stride = PaddedStride(context);
   const size_t keys = values_width * stride;
   return {stride, keys,
           RoundUp(uint64_t{keys + context * values_width + kReadPastEnd}, uint64_t{kReadPastEnd})};

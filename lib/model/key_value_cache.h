@@ -2,6 +2,7 @@
 // need not compute them again. Attention with a mask alone allows that: a token's never change.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,12 +35,15 @@ class KeyValueCache {
   [[nodiscard]] CachedLayer Layer(uint32_t k);
   /// Says that all layers have had `tokens` tokens more.
   void Add(uint32_t tokens) { count_ += tokens; }
+  /// Forgets the tokens behind the first `tokens`, of those that are there.
+  void Cut(uint32_t tokens) { count_ = std::min(count_, tokens); }
   /// Forgets all tokens: the next is the first of a sequence.
-  void Clear() { count_ = 0; }
+  void Clear() { Cut(0); }
 
   [[nodiscard]] uint32_t count() const { return count_; }      ///< tokens that are there
   [[nodiscard]] uint32_t context() const { return context_; }  ///< most tokens
   [[nodiscard]] uint64_t bytes() const { return buffer_.size(); }
+  [[nodiscard]] AlignedBuffer& memory() { return buffer_; }
 
  private:
   uint32_t context_ = 0;

@@ -10,11 +10,6 @@ namespace {
 
 using Region = ValuePlace::Region;
 
-// Slack also keeps rows of a power of two from falling on the same cache sets.
-uint64_t PaddedStride(uint64_t width) {
-  return RoundUp(width, uint64_t{kReadPastEnd}) + kReadPastEnd;
-}
-
 // Returns whether any of `steps` reads a value or adds to it.
 bool IsWantedBy(LayerProgram steps, LayerValue value) {
   return std::ranges::any_of(

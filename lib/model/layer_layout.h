@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/checked.h"
 #include "network/layer_program.h"
 #include "types/model_info.h"
 
@@ -11,6 +12,12 @@ namespace sti {
 
 /// Floats that vectors may read past the end of a row.
 inline constexpr uint32_t kReadPastEnd = 16;
+
+/// Returns the floats from one padded row of `width` numbers to the next. The slack also keeps rows
+/// of a power of two from falling on the same cache sets.
+constexpr uint64_t PaddedStride(uint64_t width) {
+  return RoundUp(width, uint64_t{kReadPastEnd}) + kReadPastEnd;
+}
 
 /// The largest batches and layers that working buffers are laid out for.
 struct TransformerLimits {

@@ -6,6 +6,7 @@
 #include "kernels/lowp_attention.h"
 #include "model/head.h"
 #include "model/image_embedding.h"
+#include "model/key_value_cache.h"
 #include "model/resident_model.h"
 #include "model/row_store.h"
 #include "model/transformer.h"
@@ -21,6 +22,7 @@ constexpr uint32_t kMostThreads = 4096;
 uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
   const ModelShape& shape = index.info.shape;
   const uint32_t tokens = std::min(terms.extent.tokens, kMostTokens);
+  const uint32_t context = std::min(terms.extent.context, kMostTokens);
   const uint32_t threads = std::clamp(terms.threads, 1U, kMostThreads);
   const ComputeType type = terms.kernel.type.value_or(ComputeType::kFp32);
   const Arithmetic arithmetic{BackendNamed(terms.kernel.name), type};
@@ -31,12 +33,16 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
     const bool may_be = shape.causal ? !packed : packed ? layouts.packed : layouts.plain;
     if (!may_be) continue;
     transformer = std::max(transformer, Transformer::RoomFor(shape, arithmetic, packed, threads,
-                                                             {tokens, terms.extent.width}));
+                                                             {tokens, terms.extent.width, context}));
   }
   const NetworkEnds& ends = terms.extent.ends;
   const uint64_t embedding =
-      index.info.has_text() ? RowStore::RoomFor(index, tokens) : ImageScratchBytes(shape, threads);
-  return transformer + (ends.text ? embedding : 0) +
+      index.info.has_text() ? RowStore::RoomFor(index, tokens, terms.extent.context)
+                            : ImageScratchBytes(shape, threads);
+  const uint64_t kept =
+      context == 0 ? 0
+                   : KeyValueCache::BytesFor(shape, terms.extent.depth, terms.extent.width, context);
+  return transformer + kept + (ends.text ? embedding : 0) +
          uint64_t{tokens} * shape.hidden * sizeof(float) +
          (ends.head ? ClassifierHead::RoomFor(shape.hidden, terms.extent.sequences, threads) : 0);
 }

@@ -60,6 +60,7 @@ ResidentModel ResidentModel::For(const ModelInfo& info, const NetworkEnds& ends)
   ResidentModel model;
   model.layers.resize(info.shape.layers);
   model.has_head = !ends.head || !HasHeadPart(info);
+  model.has_words = !ends.head || !info.continues_texts();
   return model;
 }
 
@@ -67,6 +68,20 @@ void ResidentModel::KeepLayers(std::span<const uint32_t> kept) {
   for (uint32_t layer = 0; layer < layers.size(); ++layer) {
     if (!std::ranges::binary_search(kept, layer)) layers[layer] = {};
   }
+}
+
+void ResidentModel::SetWords(const RowTable& table, uint32_t first,
+                             std::span<const uint8_t> stored) {
+  const uint64_t row_bytes = table.row_bytes;
+  if (words.size() == 0) words = AlignedBuffer(table.rows * row_bytes);
+  std::ranges::copy(stored, words.data() + first * row_bytes);
+  has_words = first + stored.size() / row_bytes == table.rows;
+}
+
+void ResidentModel::ForgetWords() {
+  if (words.size() == 0) return;
+  words = {};
+  has_words = false;
 }
 
 std::vector<uint32_t> ResidentModel::Layers() const {
@@ -78,7 +93,8 @@ std::vector<uint32_t> ResidentModel::Layers() const {
 }
 
 uint64_t ResidentModel::bytes() const {
-  uint64_t total = BytesIn(embedding) + BytesIn(head.floats) + head.pooler_weight.bytes.size();
+  uint64_t total = BytesIn(embedding) + BytesIn(head.floats) + head.pooler_weight.bytes.size() +
+                   words.size();
   for (const LayerParameters& layer : layers) total += BytesIn(layer);
   return total;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "io/container_file.h"
 #include "model/layer_parameters.h"
@@ -21,6 +22,8 @@ struct ResidentModel {
   std::vector<LayerParameters> layers;  ///< [N]; a layer whose part is not held is empty
   HeadParameters head;
   bool has_head = false;  ///< `head` is there, or what is run needs no parameters of a head
+  AlignedBuffer words;    ///< [vocabulary] rows of words as stored, where they stay for the head
+  bool has_words = true;  ///< `words` is there, or what is run needs no rows of all words
 
   /// Returns the parameters of a model of which runs compute these ends: none yet.
   static ResidentModel For(const ModelInfo& info, const NetworkEnds& ends);
@@ -31,6 +34,12 @@ struct ResidentModel {
   /// tokenizer holds.
   static uint64_t BytesFor(const ResidentLocation& part, const ModelShape& shape);
   [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].begin()->empty(); }
+
+  /// Takes rows of words from `first` on, which the caller has verified, in place of those held
+  /// before. They come in order; with the last, all are there.
+  void SetWords(const RowTable& table, uint32_t first, std::span<const uint8_t> stored);
+  /// Frees the rows of words.
+  void ForgetWords();
 
   /// Frees the parameters of all layers that are not in `kept`, which ascends.
   void KeepLayers(std::span<const uint32_t> kept);

@@ -9,19 +9,20 @@
 
 namespace sti {
 
-uint64_t RowStore::RoomFor(const ContainerIndex& index, uint32_t tokens) {
+uint64_t RowStore::RoomFor(const ContainerIndex& index, uint32_t tokens, uint32_t positions) {
   // The rows of positions may begin anywhere in a block.
-  const uint64_t rows = index.info.position_rows(tokens);
-  const uint64_t positions = RoundUp(rows * index.positions.row_bytes, kBlockBytes);
-  return MaxWordBlockBytes(index, tokens) + positions + kBlockBytes;
+  const uint64_t rows = index.info.position_rows(std::max(tokens, positions));
+  const uint64_t bytes = RoundUp(rows * index.positions.row_bytes, kBlockBytes);
+  return MaxWordBlockBytes(index, tokens) + bytes + kBlockBytes;
 }
 
-void RowStore::Reserve(uint32_t tokens, bool touch) {
-  if (tokens == tokens_) return;
+void RowStore::Reserve(uint32_t tokens, uint32_t positions, bool touch) {
+  positions = std::max(positions, tokens);
+  if (tokens == tokens_ && positions == most_positions_) return;
   Release();  // where memory runs out below, nothing is there
-  memory_.Renew(RoomFor(index_, tokens));
+  memory_.Renew(RoomFor(index_, tokens, positions));
   if (touch) std::fill_n(memory_.data(), memory_.size(), uint8_t{0});
-  words_place_ = PositionBlockBytes(index_, tokens);
+  words_place_ = PositionBlockBytes(index_, positions);
   words_.reserve(tokens);
   others_.reserve(tokens);
   reads_.words.reserve(tokens);
@@ -32,6 +33,7 @@ void RowStore::Reserve(uint32_t tokens, bool touch) {
   auto* const entries = new (memory_.data() + slots_end_) RecentRows::Entry[slots];
   recent_ = RecentRows({entries, slots});
   tokens_ = tokens;
+  most_positions_ = positions;
 }
 
 void RowStore::Forget() {
@@ -42,7 +44,7 @@ void RowStore::Forget() {
 void RowStore::Release() {
   recent_ = {};
   positions_ = 0;
-  tokens_ = 0;
+  tokens_ = most_positions_ = 0;
   memory_ = AlignedBuffer();
 }
 
@@ -68,11 +70,11 @@ void RowStore::Preload(std::span<const uint32_t> words) {
   has_preloaded_ = std::move(has);
 }
 
-const EmbeddingReads& RowStore::Plan(std::span<const uint32_t> ids, uint32_t tokens) {
+const EmbeddingReads& RowStore::Plan(std::span<const uint32_t> ids, uint32_t positions) {
   words_.assign(ids.begin(), ids.end());
   std::sort(words_.begin(), words_.end());
   words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
-  PlanReads(tokens);
+  PlanReads(positions);
   return reads_;
 }
 
@@ -148,6 +150,7 @@ std::optional<size_t> RowStore::PreloadedAt(uint32_t word) const {
 }
 
 const uint8_t* RowStore::Kept(uint32_t word) const {
+  if (!vocabulary_.empty()) return &vocabulary_[size_t{word} * index_.words.row_bytes];
   const auto at = PreloadedAt(word);
   if (at && has_preloaded_[*at]) return preloaded_rows_.data() + *at * index_.words.row_bytes;
   const auto slot = recent_.SlotOf(word);
@@ -173,7 +176,7 @@ const uint8_t* RowStore::Find(const RowTable& table, uint32_t row,
 // Reads in flight land in blocks of the text at hand, which are no kept rows.
 std::shared_ptr<RowStore> RowStore::Leave() {
   auto copy = std::make_shared<RowStore>(index_, keeps_);
-  copy->Reserve(tokens_);
+  copy->Reserve(tokens_, most_positions_);
   copy->preloaded_ = std::move(preloaded_);
   copy->has_preloaded_ = std::move(has_preloaded_);
   copy->preloaded_rows_ = std::move(preloaded_rows_);

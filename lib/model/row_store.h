@@ -70,13 +70,14 @@ class RowStore {
   explicit RowStore(const ContainerIndex& index, bool keeps = true)
       : index_(index), keeps_(keeps) {}
 
-  /// Makes room for texts of so many tokens: empty, unless it is there already. `touch`: its pages
-  /// are taken at once, and not by the first texts.
-  void Reserve(uint32_t tokens, bool touch = false);
+  /// Makes room for texts of so many tokens, whose positions are below `positions` if that is more:
+  /// empty, unless it is there already. `touch`: its pages are taken at once, and not by the first
+  /// texts.
+  void Reserve(uint32_t tokens, uint32_t positions = 0, bool touch = false);
   /// Gives the room back, with all that is kept in it, until Reserve.
   void Release();
-  /// Returns the bytes of room for so many tokens.
-  static uint64_t RoomFor(const ContainerIndex& index, uint32_t tokens);
+  /// Returns the bytes of room for so many tokens and positions.
+  static uint64_t RoomFor(const ContainerIndex& index, uint32_t tokens, uint32_t positions = 0);
   [[nodiscard]] uint64_t room() const { return memory_.size(); }
   /// Visits all memory.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
@@ -91,9 +92,13 @@ class RowStore {
   /// PlanAhead.
   const EmbeddingReads* PlanAhead();
 
-  /// Returns the reads of what is missing for texts of these words whose longest has `tokens`
-  /// tokens, at most as many each as there is room for. Valid until the next Plan.
-  const EmbeddingReads& Plan(std::span<const uint32_t> ids, uint32_t tokens);
+  /// Takes the rows of words from `rows`, [vocabulary] as they are stored and checked, from now on;
+  /// none: reads them, as before. They outlive the store, or the next call.
+  void UseVocabulary(std::span<const uint8_t> rows) { vocabulary_ = rows; }
+
+  /// Returns the reads of what is missing for texts of these words that need the first `positions`,
+  /// at most as many each as there is room for. Valid until the next Plan.
+  const EmbeddingReads& Plan(std::span<const uint32_t> ids, uint32_t positions);
   /// Returns the memory that they land in.
   [[nodiscard]] std::span<uint8_t> blocks() { return memory_.span(); }
   /// Sums rows of the text, which have been read, as SumEmbeddings does.
@@ -127,6 +132,8 @@ class RowStore {
   const bool keeps_;
   AlignedBuffer memory_;
   uint32_t tokens_ = 0;       ///< most tokens that there is room for
+  uint32_t most_positions_ = 0;           ///< most positions
+  std::span<const uint8_t> vocabulary_;  ///< of UseVocabulary
   uint64_t words_place_ = 0;  ///< where the blocks of words begin
   uint64_t slots_end_ = 0;    ///< where kept rows end, and their entries begin
   RecentRows recent_;

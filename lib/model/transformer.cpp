@@ -104,7 +104,7 @@ void Transformer::Head(const Batch& batch, const float* hidden, const HeadParame
     case HeadOutput::kTokenLabels:
       return ClassifyTokens(shape_, parameters, batch.tokens(), hidden, pool_, values);
     case HeadOutput::kNextToken:
-      break;  // its words are not resident
+      break;  // BeginWords and ScoreWords: the words need not be in memory at once
   }
 }
 
@@ -112,6 +112,17 @@ void Transformer::Classify(uint32_t rows, const float* hidden, const HeadParamet
                            float* logits) {
   const ClassifierHead head{shape_, pooler_, parameters, eps_};
   head.Run(rows, hidden, pool_, pooled_, logits);
+}
+
+void Transformer::BeginWords(uint32_t rows, const float* hidden,
+                             const HeadParameters& parameters) {
+  ClassifierHead{shape_, pooler_, parameters, eps_}.Pool(rows, hidden, pool_, pooled_);
+}
+
+void Transformer::ScoreWords(const RowTable& words, uint32_t first, std::span<const uint8_t> stored,
+                             uint32_t rows, float* logits) {
+  float* const scratch = pooled_.data() + size_t{rows} * shape_.hidden;
+  sti::ScoreWords(words, first, stored, rows, pooled_.data(), pool_, scratch, logits);
 }
 
 void Transformer::MeterDecoding(bool on) { layers_->linear().MeterDecoding(on); }

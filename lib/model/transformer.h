@@ -16,6 +16,7 @@
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "format/container_index.h"
 #include "kernels/backend.h"
 #include "model/batch.h"
 #include "model/layer_executor.h"
@@ -89,6 +90,13 @@ class Transformer {
   /// [rows, labels].
   void Classify(uint32_t rows, const float* hidden, const HeadParameters& parameters,
                 float* logits);
+
+  /// Begins the head of a model that continues texts: takes the norms of the rows that it wants,
+  /// `hidden` [rows, d], for ScoreWords, any number of times, until another head is computed.
+  void BeginWords(uint32_t rows, const float* hidden, const HeadParameters& parameters);
+  /// Gives words from `first` on their logits for those rows, as sti::ScoreWords does.
+  void ScoreWords(const RowTable& words, uint32_t first, std::span<const uint8_t> stored,
+                  uint32_t rows, float* logits);
 
   /// Lets decoding be timed if `on`, as Linear::MeterDecoding does.
   void MeterDecoding(bool on);

@@ -241,8 +241,9 @@ struct ModelInfo {
 /// a token with this id has the row of the same number and does not count for those behind it.
 class PositionRows {
  public:
-  explicit PositionRows(const ModelInfo& info)
-      : uncounted_(info.position_offset - 1), next_(info.position_offset) {}
+  /// The first token is the one at `first` in its text, if all in front of it count.
+  explicit PositionRows(const ModelInfo& info, uint32_t first = 0)
+      : uncounted_(info.position_offset - 1), next_(info.position_offset + first) {}
 
   /// Returns the row of the next token.
   uint32_t Next(uint32_t id) { return id == uncounted_ ? uncounted_ : next_++; }

@@ -10,7 +10,12 @@
 namespace sti {
 
 PlanExtent PlanCore::Extent() const {
-  return {most_tokens(), std::max(width, fallback ? fallback->width : 0), microbatch, ends};
+  return {.tokens = most_tokens(),
+          .width = std::max(width, fallback ? fallback->width : 0),
+          .sequences = microbatch,
+          .ends = ends,
+          .context = context,
+          .depth = static_cast<uint32_t>(layers.size())};
 }
 
 PlanExtent Plan::Extent() const {

@@ -64,6 +64,8 @@ struct PlanExtent {
   uint32_t width = 0;
   uint32_t sequences = 1;
   NetworkEnds ends = {};
+  uint32_t context = 0;  ///< as PlanCore::context
+  uint32_t depth = 0;    ///< layers whose keys and values are kept for it
 };
 
 /// A submodel as it is planned: what a plan, each of its variants and each level of its cascade say
@@ -115,6 +117,12 @@ struct PlanCore {
   /// own.
   NetworkEnds ends = {};
   uint32_t microbatch = 1;
+  /// The most tokens of a text that is continued, those that are made of it included; 0: each pass
+  /// has all of its sequences, and none is kept. A plan in a file has none.
+  uint32_t context = 0;
+  /// Whether the rows of all words stay in memory for the head; otherwise each pass reads them. A
+  /// plan in a file does not have them stay.
+  bool keeps_vocabulary = false;
 
   /// Returns the most tokens of a run, all sequences together.
   [[nodiscard]] uint32_t most_tokens() const { return length * microbatch; }

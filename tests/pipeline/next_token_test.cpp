@@ -1,6 +1,5 @@
-// Models that continue texts, from folder to the hidden rows of the last layer, against the
-// framework that they are published for (tests/data/README.md), and passes of prompts against one
-// another.
+// Models that continue texts, from folder to the tokens that they make, against the framework that
+// they are published for (tests/data/README.md), and passes of prompts against one another.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,6 +30,7 @@ struct Example {
   std::string text;
   std::vector<uint32_t> ids;
   std::vector<double> logits;
+  std::vector<uint32_t> made;  ///< the tokens behind it, each the likeliest
 };
 
 class NextToken : public ::testing::Test {
@@ -43,7 +43,8 @@ class NextToken : public ::testing::Test {
     std::ifstream lines(data + "/expected.jsonl");
     for (std::string line; std::getline(lines, line);) {
       const auto json = nlohmann::json::parse(line);
-      examples_.push_back({json.at("text"), json.at("ids"), json.at("logits")});
+      examples_.push_back({json.at("text"), json.at("ids"), json.at("logits"),
+                           json.at("made")});
     }
     ASSERT_EQ(examples_.size(), 7U);
   }
@@ -58,6 +59,55 @@ class NextToken : public ::testing::Test {
     auto pipeline = Pipeline::Create(std::move(file).value(), LayersOf(*plan, begin, end), options);
     EXPECT_TRUE(Succeeded(pipeline));
     return pipeline.ok() ? std::move(pipeline).value() : nullptr;
+  }
+
+  // How a plan that continues texts has its vocabulary, and how much of it is read at once.
+  enum class Words : uint8_t { kKept, kStreamed, kInFewBytes };
+
+  // A plan for a context of all positions, with a variant for one token.
+  Plan ContinuingPlan(Words words) {
+    auto file = ContainerFile::Open(path_);
+    EXPECT_TRUE(Succeeded(file));
+    Plan plan = *MakeWholePlan(file->index(), {});
+    plan.context = 96;
+    plan.keeps_vocabulary = words == Words::kKept;
+    if (words == Words::kInFewBytes) {
+      plan.read_bytes = 4096;
+      plan.staging_bytes = 24 << 10;
+    }
+    PlanCore one = plan;
+    one.length = 1;
+    plan.variants.push_back(one);
+    return plan;
+  }
+  std::unique_ptr<Pipeline> Open(Plan plan, const PipelineOptions& options = {}) {
+    auto file = ContainerFile::Open(path_);
+    EXPECT_TRUE(Succeeded(file));
+    auto pipeline = Pipeline::Create(std::move(file).value(), std::move(plan), options);
+    EXPECT_TRUE(Succeeded(pipeline));
+    return pipeline.ok() ? std::move(pipeline).value() : nullptr;
+  }
+
+  static Status Run(Pipeline& pipeline, std::span<const uint32_t> ids,
+                    std::optional<uint32_t> first, Floats* logits) {
+    const std::vector<uint32_t> types(ids.size());
+    PassOutput output;
+    RunReport report;
+    Status status = pipeline.Run({TokenInput{ids, types}, {}, first}, {}, &output, &report);
+    *logits = std::move(output.values);
+    return status;
+  }
+  // The logits of all words behind these tokens, the first of which is `first` in its sequence;
+  // nothing: the pass has its whole sequence.
+  static Floats Logits(Pipeline& pipeline, std::span<const uint32_t> ids,
+                       std::optional<uint32_t> first = std::nullopt) {
+    Floats logits;
+    EXPECT_TRUE(Succeeded(Run(pipeline, ids, first, &logits)));
+    return logits;
+  }
+  static Status Refusal(Pipeline& pipeline, std::span<const uint32_t> ids, uint32_t first) {
+    Floats logits;
+    return Run(pipeline, ids, first, &logits);
   }
 
   // The hidden rows of the last layer.
@@ -169,6 +219,159 @@ TEST_F(NextToken, ThreadsAndCutsOfLayersChangeNoBit) {
   RunReport report;
   ASSERT_TRUE(Succeeded(second->Run({HiddenInput{between}, {}}, {}, &output, &report)));
   EXPECT_EQ(output.values, whole);
+}
+
+TEST_F(NextToken, TheHeadGivesTheLogitsOfTransformers) {
+  const auto kept = Open(ContinuingPlan(Words::kKept));
+  const auto streamed = Open(ContinuingPlan(Words::kStreamed));
+  const auto bounded = Open(ContinuingPlan(Words::kInFewBytes));
+  for (const Example& example : examples_) {
+    const Floats logits = Logits(*kept, example.ids);
+    ASSERT_EQ(logits.size(), example.logits.size());
+    for (size_t i = 0; i < logits.size(); ++i)
+      ASSERT_NEAR(logits[i], example.logits[i], 5e-4) << example.text << " " << i;
+    EXPECT_EQ(Logits(*streamed, example.ids), logits);
+    EXPECT_EQ(Logits(*bounded, example.ids), logits);
+  }
+  EXPECT_GT(kept->status().resident_bytes, streamed->status().resident_bytes);
+  EXPECT_LT(bounded->status().staging_bytes, streamed->status().staging_bytes);
+}
+
+// The prompt in one pass, then a token a pass.
+TEST_F(NextToken, MakesTheTokensOfTransformers) {
+  PipelineOptions three;
+  three.threads = 3;
+  PipelineOptions lazy;
+  lazy.lazy = true;
+  for (const Words words : {Words::kKept, Words::kStreamed, Words::kInFewBytes}) {
+    for (const PipelineOptions& options : {PipelineOptions(), three, lazy}) {
+      const auto pipeline = Open(ContinuingPlan(words), options);
+      const auto fresh = Open(ContinuingPlan(Words::kKept));
+      for (const Example& example : examples_) {
+        std::vector<uint32_t> ids = example.ids;
+        Floats logits = Logits(*pipeline, ids, 0);
+        for (const uint32_t made : example.made) {
+          ASSERT_EQ(std::ranges::max_element(logits) - logits.begin(), made) << example.text;
+          ids.push_back(made);
+          if (ids.size() == 96) break;
+          logits = Logits(*pipeline, std::span(ids).last(1),
+                          static_cast<uint32_t>(ids.size() - 1));
+          ASSERT_EQ(logits, Logits(*fresh, ids)) << ids.size();
+        }
+      }
+    }
+  }
+}
+
+TEST_F(NextToken, AnyCutOfAPromptHasTheBitsOfTheWhole) {
+  const auto pipeline = Open(ContinuingPlan(Words::kStreamed));
+  const std::span<const uint32_t> ids = examples_.back().ids;
+  const Floats whole = Logits(*pipeline, ids);
+  for (uint32_t cut = 1; cut < ids.size(); ++cut) {
+    (void)Logits(*pipeline, ids.first(cut), 0);
+    ASSERT_EQ(Logits(*pipeline, ids.subspan(cut), cut), whole) << cut;
+    // Back to an earlier token: what came behind it is forgotten.
+    const uint32_t back = cut / 2;
+    ASSERT_EQ(Logits(*pipeline, ids.subspan(back), back), whole) << cut;
+    // A pass that has all of its sequence leaves the one that is continued alone.
+    const Floats other = Logits(*pipeline, examples_[0].ids);
+    ASSERT_EQ(Logits(*pipeline, ids.last(1), static_cast<uint32_t>(ids.size() - 1)), whole);
+    ASSERT_EQ(Logits(*pipeline, examples_[0].ids, 0), other);
+  }
+}
+
+TEST_F(NextToken, ASequenceIsForgottenWithItsPlan) {
+  const auto pipeline = Open(ContinuingPlan(Words::kKept));
+  const std::span<const uint32_t> ids = examples_.back().ids;
+  const Floats whole = Logits(*pipeline, ids, 0);
+  const auto expect_forgotten = [&] {
+    EXPECT_TRUE(FailedWith(Refusal(*pipeline, ids.last(1), 53), ErrorKind::kUsage, "0 are there"));
+    EXPECT_EQ(Logits(*pipeline, ids, 0), whole);
+  };
+  ASSERT_TRUE(Succeeded(pipeline->SetPlan(ContinuingPlan(Words::kStreamed))));
+  EXPECT_EQ(pipeline->status().resident_bytes,
+            Open(ContinuingPlan(Words::kStreamed))->status().resident_bytes);
+  expect_forgotten();
+  ASSERT_TRUE(Succeeded(pipeline->SetPlan(ContinuingPlan(Words::kKept))));
+  EXPECT_EQ(pipeline->status().resident_bytes,
+            Open(ContinuingPlan(Words::kKept))->status().resident_bytes);
+  expect_forgotten();
+  ASSERT_TRUE(Succeeded(pipeline->Rest()));
+  expect_forgotten();
+  Plan without = ContinuingPlan(Words::kKept);
+  without.context = 0;
+  without.variants.clear();
+  ASSERT_TRUE(Succeeded(pipeline->SetPlan(without)));
+  EXPECT_TRUE(FailedWith(Refusal(*pipeline, ids, 0), ErrorKind::kUsage, "without a context"));
+  EXPECT_EQ(Logits(*pipeline, ids), whole);
+}
+
+TEST_F(NextToken, PiecesThatAreNoneAreRefused) {
+  Plan plan = ContinuingPlan(Words::kStreamed);
+  plan.context = 60;
+  plan.length = 56;
+  plan.variants[0].context = 60;
+  plan.times = PlanTimes{.layer_us = 1, .layer_io_us = {0, 0}};
+  const auto pipeline = Open(plan);
+  const std::span<const uint32_t> ids = examples_.back().ids;
+  const Floats whole = Logits(*pipeline, ids, 0);
+  EXPECT_TRUE(FailedWith(Refusal(*pipeline, ids.first(1), 55), ErrorKind::kUsage, "54 are there"));
+  EXPECT_TRUE(FailedWith(Refusal(*pipeline, ids.first(7), 54), ErrorKind::kDamaged, "context of 60"));
+  EXPECT_TRUE(FailedWith(Refusal(*pipeline, {}, 54), ErrorKind::kDamaged, "without tokens"));
+  const std::vector<uint32_t> types(4);
+  const std::vector<uint32_t> offsets{0, 2, 4};
+  PassOutput output;
+  RunReport report;
+  EXPECT_TRUE(FailedWith(
+      pipeline->Run({TokenInput{ids.first(4), types}, offsets, 0}, {}, &output, &report),
+      ErrorKind::kUsage, "several sequences"));
+  RunTerms hurry;
+  hurry.degrade_for_us = 1e6;
+  EXPECT_TRUE(FailedWith(
+      pipeline->Run({TokenInput{ids.first(4), types}, {}, 0}, hurry, &output, &report),
+      ErrorKind::kUsage, "deadline"));
+  // What was refused has changed nothing.
+  EXPECT_EQ(Logits(*pipeline, ids.last(1), 53), whole);
+}
+
+TEST_F(NextToken, PlansWhoseVariantsDifferAreRefused) {
+  auto file = ContainerFile::Open(path_);
+  Plan bits = ContinuingPlan(Words::kStreamed);
+  bits.variants[0].bits.At(1, 1) = 4;
+  Plan context = ContinuingPlan(Words::kStreamed);
+  context.context = 97;
+  Plan shorter = ContinuingPlan(Words::kStreamed);
+  shorter.context = 95;
+  for (const Plan& plan : {bits, context, shorter})
+    EXPECT_TRUE(FailedWith(CheckPlan(*file, plan, ComputeType::kFp32), ErrorKind::kUsage, "context"));
+}
+
+// A row of a word that no text has: only the head reads it.
+TEST_F(NextToken, ADamagedWordGivesNoToken) {
+  uint64_t offset = 0;
+  {
+    auto file = ContainerFile::Open(path_);
+    const RowTable& words = file->index().words;
+    offset = words.offset + 200 * words.row_bytes + 3;
+  }
+  std::fstream stream(path_, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekg(static_cast<std::streamoff>(offset));
+  const auto byte = static_cast<char>(stream.get() ^ 1);
+  stream.seekp(static_cast<std::streamoff>(offset));
+  stream.put(byte);
+  stream.close();
+  for (const Words words : {Words::kStreamed, Words::kInFewBytes}) {
+    const auto pipeline = Open(ContinuingPlan(words));
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_TRUE(FailedWith(Refusal(*pipeline, examples_[0].ids, 0), ErrorKind::kDamaged,
+                             "word embedding row 200"));
+    }
+    EXPECT_EQ(Rows(*pipeline, examples_[0].ids).size(), examples_[0].ids.size() * 16);
+  }
+  auto file = ContainerFile::Open(path_);
+  EXPECT_TRUE(FailedWith(
+      Pipeline::Create(std::move(file).value(), ContinuingPlan(Words::kKept), {}),
+      ErrorKind::kDamaged, "word embedding row 200"));
 }
 
 }  // namespace

@@ -59,8 +59,11 @@ ContainerFile PipelineCore::Close(std::unique_ptr<PipelineCore> core) {
 }
 
 void PipelineCore::ReserveWork() {
-  transformer_->Reserve(force_->most_tokens(), force_->MaxWidth());
-  run_->Reserve(force_->most_tokens(), plan().ends, !options_.lazy);
+  PlanExtent extent = plan().PlanCore::Extent();
+  extent.tokens = force_->most_tokens();
+  extent.width = force_->MaxWidth();
+  transformer_->Reserve(extent.tokens, extent.width, extent.context);
+  run_->Reserve(extent, !options_.lazy);
   resting_ = false;
   LockWork();
 }
@@ -329,6 +332,7 @@ Status PipelineCore::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_
   words_before_.clear();
   LimitBuffer();
   resident_.KeepLayers(force_->Layers());
+  if (!plan().keeps_vocabulary) resident_.ForgetWords();
   drift_.Forget();
   return {};
 }
@@ -344,6 +348,7 @@ void PipelineCore::GoBackTo(Before before) {
   force_ = std::move(before.force);
   loader_.GoBack(std::move(before.places), force_->engagement.KeptBetween(), std::move(rows));
   resident_.KeepLayers(before.layers);
+  if (!plan().keeps_vocabulary) resident_.ForgetWords();
   ReserveWork();
   words_before_.clear();
   LimitBuffer();

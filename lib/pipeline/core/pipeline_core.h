@@ -93,6 +93,7 @@ class PipelineCore {
   [[nodiscard]] Status CheckImages(const ImageInput& input,
                                    std::span<const uint32_t> offsets) const;
   [[nodiscard]] Status CheckTokens(const TokenInput& input) const;
+  [[nodiscard]] Status CheckPlace(const Pass& pass, size_t tokens) const;
   [[nodiscard]] Status CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const;
   [[nodiscard]] Status CheckKeep(std::span<const ShardAtBits> keep) const;
 

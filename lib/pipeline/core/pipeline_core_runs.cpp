@@ -120,6 +120,7 @@ Status PipelineCore::Check(const Pass& pass) const {
   STI_RETURN_IF_ERROR(CheckOffsets(pass.offsets, tokens));
   if (has_images) return CheckImages(std::get<ImageInput>(pass.input), pass.offsets);
   STI_RETURN_IF_ERROR(CheckExtent(pass.offsets, tokens));
+  STI_RETURN_IF_ERROR(CheckPlace(pass, tokens));
   if (const auto* input = std::get_if<TokenInput>(&pass.input)) {
     if (!plan().ends.text) return UsageError("a stage that takes hidden rows is given tokens");
     if (shape.image) return UsageError("a model of images is given tokens");
@@ -142,6 +143,21 @@ Status PipelineCore::CheckExtent(std::span<const uint32_t> offsets, size_t token
   }
   const size_t longest = offsets.empty() ? tokens : batch.longest();
   return longest > max_length() ? Status(TooLong(longest, max_length())) : Status();
+}
+
+Status PipelineCore::CheckPlace(const Pass& pass, size_t tokens) const {
+  if (!pass.first_position) return {};
+  const uint32_t first = *pass.first_position;
+  const uint32_t context = plan().context;
+  if (context == 0) return UsageError("a plan without a context is given a piece of a sequence");
+  if (pass.offsets.size() > 2) return UsageError("one pass is given pieces of several sequences");
+  if (first > run_->kept_tokens()) {
+    return UsageError("a sequence is continued at token " + std::to_string(first) + ", of which " +
+                      std::to_string(run_->kept_tokens()) + " are there");
+  }
+  if (first + tokens <= context) return {};
+  return DataError("a text of " + std::to_string(first + tokens) + " tokens, with those made of it" +
+                   "; the plan has a context of " + std::to_string(context));
 }
 
 Status PipelineCore::CheckImages(const ImageInput& input, std::span<const uint32_t> offsets) const {
@@ -182,6 +198,8 @@ Status PipelineCore::CheckTerms(const RunTerms& terms, RouteId route, size_t tok
   if (route.index >= force_->routes.size()) return UsageError("the plan has no such variant");
   const PlanCore& plan = PlanOf(force_->plan, route);
   if (tokens > plan.most_tokens()) return TooLong(tokens, plan.most_tokens());
+  if (terms.degrade_for_us && index().info.continues_texts())
+    return UsageError("a model that continues texts is given a deadline, which it cannot keep");
   if (terms.degrade_for_us && !plan.times)
     return UsageError("the plan does not say how long its layers take").Fix(Remedy::kPlanAgain);
   return terms.keep ? CheckKeep(*terms.keep) : Status();

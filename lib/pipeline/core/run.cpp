@@ -19,22 +19,28 @@ PassRun::PassRun(ContainerFile& file, const ResidentModel& resident, Transformer
       loader_(loader),
       rows_(std::make_shared<RowStore>(file.index(), keeps_rows)) {}
 
-void PassRun::Reserve(uint32_t tokens, const NetworkEnds& ends, bool touch) {
-  const size_t count = size_t{tokens} * file_.index().info.shape.hidden;
+void PassRun::Reserve(const PlanExtent& extent, bool touch) {
+  const ModelShape& shape = file_.index().info.shape;
+  const size_t count = size_t{extent.tokens} * shape.hidden;
   hidden_buffer_.Renew(count * sizeof(float));
   hidden_ = {reinterpret_cast<float*>(hidden_buffer_.data()), count};
   std::fill(hidden_.begin(), hidden_.end(), 0.0F);  // so that the first input pays no page faults
-  if (ends.text && file_.index().info.has_text()) rows_->Reserve(tokens, touch);
+  if (extent.ends.text && file_.index().info.has_text())
+    rows_->Reserve(extent.tokens, extent.context, touch);
+  cache_ = {};  // before the next is made: there is no room for both
+  if (extent.context > 0) cache_ = {shape, extent.depth, extent.width, extent.context};
 }
 
 void PassRun::Release() {
   hidden_ = {};
   hidden_buffer_ = AlignedBuffer();
+  cache_ = {};
   rows_->Release();
 }
 
 void PassRun::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
   visit(hidden_buffer_);
+  visit(cache_.memory());
   rows_->VisitMemory(visit);
 }
 
@@ -73,6 +79,8 @@ Status PassRun::Embed(const Pass& pass) {
   const auto* hidden = std::get_if<HiddenInput>(&pass.input);
   const ModelShape& shape = file_.index().info.shape;
   tokens_ = static_cast<uint32_t>(TokensOf(pass, shape));
+  first_position_ = pass.first_position;
+  if (first_position_) cache_.Cut(*first_position_);
   offsets_.assign(pass.offsets.begin(), pass.offsets.end());
   if (offsets_.empty()) {
     const uint32_t step = images != nullptr ? shape.max_positions : tokens_;
@@ -88,7 +96,9 @@ Status PassRun::Embed(const Pass& pass) {
 Status PassRun::EmbedTokens(const TokenInput& input) {
   tokens_in_ = input;
   if (!has_lane_) return FallBackBeforeRows();
-  loader_.lane().ReadTableRows(rows_->Plan(input.ids, batch().longest()), rows_->blocks());
+  rows_->UseVocabulary(resident_.has_words ? resident_.words.span() : std::span<const uint8_t>());
+  const uint32_t positions = first_position_.value_or(0) + batch().longest();
+  loader_.lane().ReadTableRows(rows_->Plan(input.ids, positions), rows_->blocks());
   if (degrades()) SetStartTimes();
   const double waiting = Now();
   if (ReadsBeforeComputing(route_->plan())) STI_RETURN_IF_ERROR(AwaitReads());
@@ -114,7 +124,7 @@ Status PassRun::EmbedImages(const ImageInput& input) {
   return {};
 }
 
-// Each sequence begins at the first position.
+// Each sequence begins at the first position, but one that is continued.
 Status PassRun::SumTableRows(const TokenInput& input) {
   const size_t width = file_.index().info.shape.embedding_width();
   float* const sums = transformer_.EmbeddingSums(tokens_, hidden_.data());
@@ -123,7 +133,7 @@ Status PassRun::SumTableRows(const TokenInput& input) {
     const uint32_t count = offsets_[s + 1] - first;
     STI_RETURN_IF_ERROR(
         rows_->Sum({input.ids.subspan(first, count), input.types.subspan(first, count),
-                    resident_.embedding[TensorRole::kTypeEmbeddings]},
+                    resident_.embedding[TensorRole::kTypeEmbeddings], first_position_.value_or(0)},
                    file_.name(), sums + first * width));
   }
   return {};
@@ -201,7 +211,8 @@ Status PassRun::ComputeFrom(const ShardSupply& supply, uint32_t k) {
   transformer_.RunLayer({batch(),
                          {layer.views, layer.slices, resident_.layers[trace.layer]},
                          before_head ? head_rows() : OutputRows::kAll,
-                         attention()},
+                         attention(),
+                         first_position_ ? std::optional(cache_.Layer(k)) : std::nullopt},
                         hidden_.data());
   trace.end_us = Now();
   trace.decode_us = transformer_.TakeDecodeUs();
@@ -234,9 +245,43 @@ Status PassRun::Finish() {
   const double begin = Now();
   report_->stall_us += begin - waiting;
   output_->values.resize(size_t{batch().Results(info.head)} * info.head_values());
-  transformer_.Head(batch(), hidden_.data(), resident_.head, output_->values.data());
-  report_->head_us = Now() - begin;
+  if (info.continues_texts()) {
+    STI_RETURN_IF_ERROR(ComputeWords());
+  } else {
+    transformer_.Head(batch(), hidden_.data(), resident_.head, output_->values.data());
+    report_->head_us = Now() - begin;
+  }
   return CheckHeadValues(info, output_->values);
+}
+
+// All words that are in memory at once, or group after group of those that are read.
+Status PassRun::ComputeWords() {
+  const RowTable& words = file_.index().words;
+  const uint32_t rows = batch().sequences();
+  IoLane& lane = loader_.lane();
+  double begin = Now();
+  transformer_.BeginWords(rows, hidden_.data(), resident_.head);
+  const auto score = [&](uint32_t first, std::span<const uint8_t> stored) {
+    transformer_.ScoreWords(words, first, stored, rows, output_->values.data());
+    report_->head_us += Now() - begin;
+  };
+  if (resident_.has_words) {
+    score(0, resident_.words.span());
+    return {};
+  }
+  report_->head_us += Now() - begin;
+  lane.GroupComputed(layers());
+  for (uint32_t group = route_->first_word_group(); group < route_->groups(); ++group) {
+    const double waiting = Now();
+    STI_RETURN_IF_ERROR(lane.WaitForGroup(group));
+    begin = Now();
+    report_->stall_us += begin - waiting;
+    score(route_->WordsOf(group).first,
+          route_->ResidentBytes(group, std::as_const(loader_.arena()).span()));
+    STI_RETURN_IF_ERROR(loader_.TakeResident(*route_, group));
+    lane.GroupComputed(group);
+  }
+  return {};
 }
 
 void PassRun::End(bool well) {
@@ -244,6 +289,7 @@ void PassRun::End(bool well) {
   if (has_lane_) loader_.lane().Stop(&io_);
   if (degrades()) route_->pace().Ended(SinceTaken() - *terms_.degrade_for_us);
   if (!well) return rows_->Forget();
+  if (first_position_) cache_.Add(tokens_);
   if (has_rows_) rows_->Keep();
   ReportReads();
 }

@@ -24,6 +24,7 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "model/held_rows.h"
+#include "model/key_value_cache.h"
 #include "model/resident_model.h"
 #include "model/row_store.h"
 #include "model/transformer.h"
@@ -34,7 +35,7 @@
 #include "pipeline/pass.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/run_result.h"
-#include "types/stage.h"
+#include "types/plan.h"
 
 namespace sti {
 
@@ -48,13 +49,16 @@ class PassRun final : public RunSteps {
   PassRun(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
           Loader& loader, bool keeps_rows);
 
-  /// Makes room for passes of so many tokens in all; without texts for none of their rows. `touch`:
-  /// as RowStore::Reserve.
-  void Reserve(uint32_t tokens, const NetworkEnds& ends, bool touch = true);
+  /// Makes room for passes of this extent, and for the keys and values of its context; without texts
+  /// for none of their rows. `touch`: as RowStore::Reserve. A sequence that was continued is
+  /// forgotten.
+  void Reserve(const PlanExtent& extent, bool touch = true);
   /// Gives the room back, until Reserve.
   void Release();
   /// Returns the bytes of that room.
-  [[nodiscard]] uint64_t working_bytes() const { return rows_->room() + hidden_buffer_.size(); }
+  [[nodiscard]] uint64_t working_bytes() const { 
+    return rows_->room() + hidden_buffer_.size() + cache_.bytes();
+  }
   /// Visits that room.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
 
@@ -88,6 +92,8 @@ class PassRun final : public RunSteps {
   [[nodiscard]] const RunReport& report() const { return *report_; }
   /// Returns whether the lane reads for the run.
   [[nodiscard]] bool has_lane() const { return has_lane_; }
+  /// Returns how many tokens of a sequence are there that a pass may continue.
+  [[nodiscard]] uint32_t kept_tokens() const { return cache_.count(); }
   /// Returns the tokens of the pass, all sequences together.
   [[nodiscard]] uint32_t tokens() const { return tokens_; }
 
@@ -109,6 +115,7 @@ class PassRun final : public RunSteps {
   };
   /// Views the k-th layer of the supply's route, computes it and adds its trace to the report.
   [[nodiscard]] Status ComputeFrom(const ShardSupply& supply, uint32_t k);
+  [[nodiscard]] Status ComputeWords();
   [[nodiscard]] Result<bool> RowsCome();
   [[nodiscard]] Result<bool> LayerComes(uint32_t k);
   [[nodiscard]] bool HasAllFrom(uint32_t k);
@@ -145,6 +152,7 @@ class PassRun final : public RunSteps {
   PassOutput* output_ = nullptr;
   RunReport* report_ = nullptr;
   uint32_t tokens_ = 0;
+  std::optional<uint32_t> first_position_;  ///< of the pass
   uint32_t next_layer_ = 0;
   bool has_rows_ = false;    ///< all embedding rows of the pass have been read
   double planned_rate_ = 0;  ///< bytes a microsecond that the plan counts on; 0: not known
@@ -160,6 +168,7 @@ class PassRun final : public RunSteps {
   bool reads_failed_ = false;
   AlignedBuffer hidden_buffer_;
   std::span<float> hidden_;  ///< [tokens, hidden] in it
+  KeyValueCache cache_;      ///< of the sequence that passes continue
 };
 
 }  // namespace sti

@@ -445,8 +445,11 @@ Status IoLane::CheckRead(const QueuedRead& read) const {
                                reader_.name());
   }
   for (const ScheduledPart* part : completed_) {
+    const std::span<const uint8_t> memory = MemoryOf(part->landing);
     STI_RETURN_IF_ERROR(
-        CheckScheduledPart(*running_.schedule, *part, MemoryOf(part->landing), reader_.name()));
+        part->words ? CheckWordRows(index_.words, part->words->first,
+                                    memory.subspan(part->place, part->part.length), reader_.name())
+                    : CheckScheduledPart(*running_.schedule, *part, memory, reader_.name()));
   }
   return {};
 }

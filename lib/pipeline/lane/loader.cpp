@@ -196,6 +196,11 @@ void Loader::Evict() {
 Status Loader::TakeResident(const Route& route, uint32_t group) {
   const auto bytes = route.ResidentBytes(group, arena_.span());
   if (bytes.empty()) return {};
+  if (group >= route.first_word_group()) {
+    if (route.plan().keeps_vocabulary)
+      resident_.SetWords(file_.index().words, route.WordsOf(group).first, bytes);
+    return {};
+  }
   if (group == route.layers()) return resident_.SetHead(file_.index(), bytes, file_.name());
   return resident_.SetLayer(file_.index(), route.plan().layers[group], bytes, file_.name());
 }

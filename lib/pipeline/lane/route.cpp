@@ -14,13 +14,27 @@ bool ReadsBeforeComputing(const PlanCore& plan) {
   return DelayModelFor(plan.strategy) == DelayModel::kSerial;
 }
 
+namespace {
+
+// Returns how many words a group has: as many as a few reads bring, which is little beside a layer.
+uint32_t WordsAGroup(const PlanCore& plan, const RowTable& words) {
+  constexpr uint64_t kReads = 2;
+  const uint64_t bytes = kReads * plan.read_bytes.value_or(ScheduleLimits::kDefaultReadBytes);
+  return static_cast<uint32_t>(bytes / std::max(1U, words.row_bytes)) + 1;
+}
+
+}  // namespace
+
 Route::Route(const ContainerIndex& index, const PlanCore& plan, RouteId id, uint64_t planned_reads)
     : index_(&index),
       plan_(&plan),
       id_(id),
       planned_reads_(planned_reads),
+      words_a_group_(WordsAGroup(plan, index.words)),
       pace_(plan.times.value_or(PlanTimes{}), layers(), plan.width),
       schedule_(std::make_shared<const LoadSchedule>()) {
+  if (plan.ends.head && index.info.continues_texts())
+    word_groups_ = (index.words.rows + words_a_group_ - 1) / words_a_group_;
   requests_.reserve(plan.layers.size() * plan.width);
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i)
@@ -56,6 +70,7 @@ Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident
   Stamp stamp{0, need.only_ahead, need.refinements_apart, need.limits};
   for (uint32_t layer : plan_->layers) stamp.residents += resident.HasLayer(layer) ? 1 : 0;
   stamp.residents += resident.has_head ? 1 : 0;
+  stamp.residents += resident.has_words ? 1 : 0;
   if (IsPreparedFor(stamp, buffer, need)) return {};
   stamp_.reset();  // until the schedule is made
   NoteHeld(buffer, need.held_then);
@@ -65,6 +80,8 @@ Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident
     keep[shard.id] = keep[shard.id].With(PartSet::For(shard.bits));
   std::vector<ScheduledPart> parts;
   WantResidents(resident, parts);
+  const bool wants_words = plan_->keeps_vocabulary || !need.only_ahead;
+  if (!resident.has_words && wants_words) WantWords(parts);
   for (uint32_t r = 0; r < requests_.size(); ++r) {
     ShardRequest& request = requests_[r];
     request.bits = need.bits.values()[r];
@@ -96,6 +113,24 @@ void Route::WantResidents(const ResidentModel& resident, std::vector<ScheduledPa
   part.layer = std::nullopt;
   part.group = layers();
   parts.push_back(part);
+}
+
+WordRange Route::WordsOf(uint32_t group) const {
+  const uint32_t first = (group - first_word_group()) * words_a_group_;
+  return {first, std::min(words_a_group_, index_->words.rows - first)};
+}
+
+void Route::WantWords(std::vector<ScheduledPart>& parts) const {
+  const RowTable& words = index_->words;
+  for (uint32_t group = first_word_group(); group < groups(); ++group) {
+    const WordRange span = WordsOf(group);
+    ScheduledPart part;
+    part.part.offset = words.offset + uint64_t{span.first} * words.row_bytes;
+    part.part.length = uint64_t{span.count} * words.row_bytes;
+    part.words = span;
+    part.group = group;
+    parts.push_back(part);
+  }
 }
 
 void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request,

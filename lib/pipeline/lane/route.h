@@ -50,11 +50,12 @@ class Route {
   Route(const ContainerIndex& index, const PlanCore& plan, RouteId id, uint64_t planned_reads);
 
   /// Schedules all that is not yet in `buffer` and `resident`: of each layer its parameters and
-  /// shards, in a last group the head. Does nothing if nothing has changed since the last time.
+  /// shards, then the head, and words that it wants. Does nothing if nothing has changed since the last time.
   [[nodiscard]] Status Prepare(const PreloadBuffer& buffer, const ResidentModel& resident,
                                const RouteNeed& need);
 
-  /// Returns the bytes of the group's resident part; none if the schedule has none.
+  /// Returns the bytes of the group's resident part, or of its rows of words; none if the schedule
+  /// has none.
   [[nodiscard]] std::span<const uint8_t> ResidentBytes(uint32_t group,
                                                        std::span<const uint8_t> arena) const;
 
@@ -86,8 +87,13 @@ class Route {
   /// Returns the schedule. Whoever reads by it holds it, since the next Prepare makes another.
   [[nodiscard]] std::shared_ptr<const LoadSchedule> schedule() const { return schedule_; }
   [[nodiscard]] uint32_t layers() const { return static_cast<uint32_t>(plan_->layers.size()); }
-  /// Returns the number of groups of the schedule: one for each layer, and one for the head.
-  [[nodiscard]] uint32_t groups() const { return layers() + 1; }
+  /// Returns the number of groups of the schedule: one for each layer, one for the head, and of a
+  /// model that continues texts one for every so many words, with whose rows its head goes on.
+  [[nodiscard]] uint32_t groups() const { return first_word_group() + word_groups_; }
+  /// Returns the first group of words, which is groups() if there is none.
+  [[nodiscard]] uint32_t first_word_group() const { return layers() + 1; }
+  /// Returns the words of a group.
+  [[nodiscard]] WordRange WordsOf(uint32_t group) const;
   /// Returns whether some shard of the layer can be computed from what is held.
   [[nodiscard]] bool HoldsBase(uint32_t k, const PreloadBuffer& buffer) const;
   /// Returns the bytes of the reads without which some shard of the layer cannot be computed at
@@ -106,6 +112,7 @@ class Route {
   [[nodiscard]] bool IsPreparedFor(const Stamp& stamp, const PreloadBuffer& buffer,
                                    const RouteNeed& need) const;
   void WantResidents(const ResidentModel& resident, std::vector<ScheduledPart>& parts) const;
+  void WantWords(std::vector<ScheduledPart>& parts) const;
   void NoteHeld(const PreloadBuffer& buffer, std::span<const ShardAtBits> held_then);
   void WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request, PartSet keep,
                  std::vector<ScheduledPart>& parts) const;
@@ -115,6 +122,8 @@ class Route {
   const PlanCore* plan_;
   RouteId id_;
   uint64_t planned_reads_;
+  uint32_t words_a_group_;
+  uint32_t word_groups_ = 0;
   Pace pace_;
   std::vector<ShardRequest> requests_;  ///< [n * m], all shards
   std::vector<ShardAtBits> kept_;
