@@ -187,7 +187,7 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& given) {
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.data, "the dev set"));
   STI_RETURN_IF_ERROR(CheckOutput({"-o", options.output}));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
-  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
+  STI_RETURN_IF_ERROR(file.RefuseContinuing());
   options.metric = MetricOf(given, file.index().info);
   STI_RETURN_IF_ERROR(CheckMetric(file, *options.metric));
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));

@@ -22,7 +22,7 @@ namespace {
 Result<ClusterInputs> ReadInputs(const Tool& tool, const PlanOptions& options) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_RETURN_IF_ERROR(file.RequireTexts());
-  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
+  STI_RETURN_IF_ERROR(file.RefuseContinuing());
   STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(const Cluster cluster, ReadCluster(options.cluster, tool));
   std::optional<Importance> importance;

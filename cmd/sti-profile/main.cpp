@@ -150,7 +150,7 @@ Result<Start> MeasureStart(const ProfileToolOptions& options, ReadPath path,
 Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& options, double exec_us) {
   STI_ASSIGN_OR_RETURN(const ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
-  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
+  STI_RETURN_IF_ERROR(file.RefuseContinuing());
   STI_RETURN_IF_ERROR(file.RequireWholeLayers());
   STI_ASSIGN_OR_RETURN(ProfileOptions work, WorkOf(tool, options, file.index().info));
   if (options.compute == "auto") {

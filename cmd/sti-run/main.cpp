@@ -37,7 +37,7 @@ class LineAnswerer {
   Status Take(const std::string& text, const Status& usable, Clock::time_point taken) {
     auto input = usable.ok() ? ReadLineInput(options_, session_, text)
                              : Result<SessionInput>(usable.error());
-    const Status asked = input.ok() ? Ask(session_, *input, taken, &answer_) : Status();
+    const Status asked = input.ok() ? AskFor(*input, taken) : Status();
     const Error* own = input.ok() ? OwnErrorOf(asked) : &input.error();
     if (own != nullptr) {
       SkipInput(*own, text);
@@ -61,11 +61,31 @@ class LineAnswerer {
   [[nodiscard]] bool output_closed() const { return output_closed_; }
 
  private:
+  Status AskFor(const SessionInput& input, Clock::time_point taken) {
+    if (!options_.generate) return Ask(session_, input, taken, &answer_);
+    streamed_ = 0;
+    const auto take = [&](uint32_t, std::string_view text) {
+      if (options_.stream && !text.empty()) {
+        PrintMade(text);
+        streamed_ += text.size();
+        Flush();
+      }
+      return !StopRequested() && !output_closed_;
+    };
+    const Status asked =
+        session_.Generate(std::get<Encoding>(input), *options_.generate, taken, take, &answer_);
+    if (!asked.ok() && streamed_ > 0) std::printf("\n");  // what was made ends with its line
+    return asked;
+  }
+
   void Show(const std::string& text, const Answer& answer) {
     if (vectors_) {
       vectors_->Add(std::get<Embedding>(answer.content).values);
     } else if (tool_.json()) {
       PrintJson(options_, text, answer, session_.answer_info());
+    } else if (options_.stream) {
+      PrintMade(std::string_view(std::get<Continuation>(answer.content).text).substr(streamed_));
+      std::printf("\n");
     } else {
       PrintPlain("", text, answer, session_.answer_info());
     }
@@ -100,6 +120,7 @@ class LineAnswerer {
   Watch watch_;
   std::optional<VectorWriter> vectors_;  ///< where stdout is for other programs
   Answer answer_;
+  size_t streamed_ = 0;  ///< bytes of the answer at hand that were written as they came
   bool unusable_ = false;
   bool failed_ = false;  ///< a read, of any input
   bool output_closed_ = false;
@@ -191,7 +212,7 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
 int main(int argc, char** argv) {
   sti::NoteMain();
   sti::Tool tool("sti-run",
-                 "Labels or embeds texts or images with a sharded model, executing a plan.",
+                 "Labels, embeds or continues texts, or labels images, executing a plan.",
                  "echo 'set an alarm for seven' | sti-run model.sti --plan model.plan");
   sti::RunOptions options;
   sti::AddRunOptions(tool.app(), options);

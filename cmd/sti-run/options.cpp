@@ -45,6 +45,14 @@ void AddEmbeddingOptions(CLI::App& app, RunOptions& o) {
       ->type_name(kFile);
 }
 
+void AddGenerateOptions(CLI::App& app, RunOptions& o) {
+  app.add_option("--generate", o.generate, "continue each text by up to N tokens")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N")
+      ->group(kMostUsed);
+  app.add_flag("--stream", o.stream, "of --generate: write each token as soon as it is there");
+}
+
 void AddGateOptions(CLI::App& app, RunOptions& o) {
   AddParsed(app, "--min-accuracy", o.gates.min_accuracy, kShare, "with --eval: exit 4 below it")
       ->group(kMostUsed);
@@ -60,6 +68,21 @@ void AddGateOptions(CLI::App& app, RunOptions& o) {
       ->type_name(kFile);
   AddParsed(app, "--max-drop", o.gates.max_drop, kShare,
             "with --baseline: exit 4 if accuracy fell by more");
+}
+
+// A text is continued by one model at a time, which takes what text comes.
+Status CheckGenerate(const CLI::App& app, const RunOptions& o) {
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--stream"}, "--generate"));
+  if (!o.generate) return {};
+  STI_RETURN_IF_ERROR(
+      RefuseBeside(app, "--json", {"--stream"}, "an answer is one line, written when it is whole"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--generate", {"--on-late", "--turn-gap", "--replan"},
+                                   "tokens come one after another, however late"));
+  return RefuseBeside(
+      app, "--generate",
+      {"--model", "--eval", "--nearest", "--window", "--pairs", "--prefix", "--top", "--threshold",
+       "--format", "--dimensions", "--aggregate", "--stage", "--seed", "--trace"},
+      "it continues a text, token by token");
 }
 
 constexpr std::string_view kNoAnswers = "it prints no answers";
@@ -231,6 +254,7 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_flag("--one-shot", o.one_shot, "one input, then exit")->group(kMostUsed);
   AddParsed(app, "--turn-gap", o.turn_gap_us, kTime,
             "a longer pause begins anew with turn 1 [60s]");
+  AddGenerateOptions(app, o);
   app.add_flag("--ids", o.ids, "inputs are token ids");
   app.add_flag("--pairs", o.pairs, "a tab separates two sentences")->group(kMostUsed);
   app.add_option("--window", o.window, "longer texts in windows of N tokens, and one answer of all")
@@ -273,6 +297,7 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
     STI_RETURN_IF_ERROR(
         RefuseBeside(app, "--backend", {"--instructions"}, "OpenBLAS takes the best itself"));
   }
+  STI_RETURN_IF_ERROR(CheckGenerate(app, o));
   STI_RETURN_IF_ERROR(CheckStage(app, o));
   STI_RETURN_IF_ERROR(CheckReplan(app, o));
   STI_RETURN_IF_ERROR(CheckNearest(app, o));

@@ -60,6 +60,8 @@ struct RunOptions {
   bool one_shot = false;
   std::optional<double> idle_us;      ///< after such a pause memory that only inputs need goes
   std::optional<double> turn_gap_us;  ///< longer pauses end an engagement; default: kTurnGap_us
+  std::optional<uint32_t> generate;   ///< most tokens that each text is continued by
+  bool stream = false;                ///< of them each is written as soon as it is there
   bool ids = false;
   bool pairs = false;
   bool stats = false;

@@ -179,6 +179,52 @@ std::string ForTerminal(std::string_view text) {
   }
 }
 
+// Returns a text on one line, of which the text can be told.
+std::string Escaped(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    switch (c) {
+      case '\n':
+        line += "\\n";
+        break;
+      case '\r':
+        line += "\\r";
+        break;
+      case '\t':
+        line += "\\t";
+        break;
+      case '\\':
+        line += "\\\\";
+        break;
+      default:
+        line += c;
+    }
+  }
+  return line;
+}
+
+Json NameOf(Continuation::End end) {
+  switch (end) {
+    case Continuation::End::kToken:
+      return "end token";
+    case Continuation::End::kCount:
+      return "count";
+    case Continuation::End::kContext:
+      return "context";
+    case Continuation::End::kCaller:
+      break;
+  }
+  return "interrupt";
+}
+
+void AddContinuation(const Continuation& said, Json& json) {
+  json["generated"] = said.text;
+  json["ids"] = said.ids;
+  json["ended_by"] = NameOf(said.end);
+  json["first_token_us"] = said.first_us;
+  json["pass_us"] = said.pass_us;
+}
+
 void PrintError(Json line, const std::string& text, const Error& error) {
   line["error"] = LineFor(error);
   JsonLinePrinter printer(stdout);
@@ -234,6 +280,8 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
     json["embedding"] = embedding->values;
   } else if (const auto* said = std::get_if<TextSpans>(&answer.content)) {
     json["spans"] = SpansOf(*said, text);
+  } else if (const auto* made = std::get_if<Continuation>(&answer.content)) {
+    AddContinuation(*made, json);
   } else {
     AddLabels(answer.labels(), answer, info, options.top, json);
   }
@@ -264,11 +312,22 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   printer.End();
 }
 
+void PrintMade(std::string_view text) {
+  std::string line = Escaped(text);
+  if (isatty(STDOUT_FILENO) != 0) line = MakePrintable(line);
+  std::fwrite(line.data(), 1, line.size(), stdout);
+}
+
 void PrintPlain(const std::string& name, const std::string& text, const Answer& answer,
                 const ModelInfo& info) {
   if (const auto* embedding = std::get_if<Embedding>(&answer.content)) {
     std::printf("%s", Column(name).c_str());
     return PrintNumbers(embedding->values);
+  }
+  if (const auto* made = std::get_if<Continuation>(&answer.content)) {
+    PrintMade(made->text);
+    std::printf("\n");
+    return;
   }
   const bool to_terminal = isatty(STDOUT_FILENO) != 0;
   if (const auto* spans = std::get_if<TextSpans>(&answer.content)) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/session.h"
@@ -32,9 +33,14 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
 /// model: all that reach the threshold with commas between them, or "-" if none does, and the
 /// highest score. Of a model of one label: that label and its score, whatever it is, since what it
 /// is asked for is the score. Of a model that embeds: the vector's numbers, with spaces between. A
-/// model that labels tokens has label TAB span for each span, with tabs between, or "-".
+/// model that labels tokens has label TAB span for each span, with tabs between, or "-"; one that
+/// continues texts has what it made, as PrintMade does.
 void PrintPlain(const std::string& name, const std::string& text, const Answer& answer,
                 const ModelInfo& info);
+
+/// Prints a part of a continuation, before its answer is whole: newlines, tabs and backslashes as
+/// \n, \t and \\, so that an answer is a line.
+void PrintMade(std::string_view text);
 
 /// An input that cannot be used has its own line and ends nothing. `name` is that of its model
 /// among several, empty if it is the only one.

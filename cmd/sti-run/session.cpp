@@ -76,12 +76,19 @@ Status CheckForImages(const RunOptions& options) {
 Status CheckHead(const RunOptions& options, const ModelInfo& model) {
   using enum HeadOutput;
   if (!model.has_text()) STI_RETURN_IF_ERROR(CheckForImages(options));
+  if (model.continues_texts() && !options.generate) {
+    return UsageError(options.model +
+                      " continues texts, one model at a time; say by how many tokens, with "
+                      "--generate N");
+  }
   if (!options.name.empty()) return {};
   constexpr HeadOutput kTexts[] = {kLabels};
   constexpr HeadOutput kVectors[] = {kEmbedding};
   constexpr HeadOutput kTokens[] = {kTokenLabels};
   constexpr HeadOutput kAnyLabels[] = {kLabels, kTokenLabels};
   constexpr HeadOutput kWholeTexts[] = {kLabels, kEmbedding};
+  constexpr HeadOutput kOfIds[] = {kLabels, kEmbedding, kNextToken};
+  constexpr HeadOutput kContinuations[] = {kNextToken};
   // With examples a model that embeds answers with labels.
   const bool embeds_alone = options.nearest.empty();
   const HeadOption all[] = {
@@ -94,7 +101,8 @@ Status CheckHead(const RunOptions& options, const ModelInfo& model) {
       {"--replan", !options.replan.empty(), kAnyLabels},
       {"--baseline", embeds_alone && !options.baseline.empty(), kAnyLabels},
       {"--pairs", options.pairs, kWholeTexts},
-      {"--ids", options.ids, kWholeTexts},
+      {"--ids", options.ids, kOfIds},
+      {"--generate", options.generate.has_value(), kContinuations},
       {"--prefix", !options.prefix.empty(), kWholeTexts},
   };
   for (const HeadOption& option : all) {
@@ -131,6 +139,18 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
 std::optional<WindowSizes> WindowsOf(const RunOptions& options) {
   if (!options.window) return std::nullopt;
   return WindowSizes{*options.window, options.stride.value_or(UsualStride(*options.window))};
+}
+
+// Has the plan continue texts, as long as its inputs are. Without a bound on memory all words stay
+// there, where the head needs them for each token.
+void PlanToGenerate(const RunOptions& options, Plan* plan) {
+  if (!options.generate || plan->context != 0) return;
+  plan->context = plan->length;
+  plan->keeps_vocabulary = !options.memory_bytes;
+  for (PlanCore& variant : plan->variants) {
+    variant.context = plan->context;
+    variant.keeps_vocabulary = plan->keeps_vocabulary;
+  }
 }
 
 Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelInfo& model,
@@ -208,7 +228,6 @@ Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
 Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
-  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
   const ModelInfo& model = file.index().info;
   STI_RETURN_IF_ERROR(CheckHead(options, model));
   if (options.threshold && options.name.empty() && model.problem != Problem::kMultiLabel) {
@@ -220,6 +239,7 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
     return UsageError("--seed is for plans with a cascade that sends inputs on by chance, which " +
                       options.plan + " is not");
   }
+  PlanToGenerate(options, &plan);
   STI_RETURN_IF_ERROR(CheckDegrade(options, model, plan));
   WarnOfUntrained(model, plan, options, tool);
   if (!options.stage.empty()) {

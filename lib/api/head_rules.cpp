@@ -47,6 +47,25 @@ Status CheckForImages(const Plan& plan, const ModelInfo& info) {
       .Fix(Remedy::kPlanAgain);
 }
 
+/// Returns kUsage if a plan has what gives up on reads or goes from one submodel to the next, and
+/// the model continues texts, of which all tokens are of one submodel.
+Status CheckForContinuing(const Plan& plan, const ModelInfo& info) {
+  if (!info.continues_texts() || (!plan.cascade && !plan.fallback && plan.turns.empty())) return {};
+  return UsageError(
+             "the plan has a cascade, a fallback or turns, which are for labels, and the model "
+             "continues texts")
+      .Fix(Remedy::kPlanAgain);
+}
+
+/// Returns kUsage if the options ask of a model that continues texts what is for answers to whole
+/// texts.
+Status CheckOptionsForContinuing(const SessionOptions& options) {
+  if (options.late == Late::kDegrade)
+    return UsageError("late inputs are degraded where they are answered, and not continued");
+  if (options.windows) return UsageError("a model that continues texts reads them in no windows");
+  return {};
+}
+
 /// Returns kUsage if the options ask of a model of images what is for texts.
 Status CheckOptionsForImages(const SessionOptions& options) {
   if (options.late == Late::kDegrade)
@@ -61,16 +80,18 @@ Status CheckOptionsForImages(const SessionOptions& options) {
 
 Status CheckPlanForHead(const Plan& plan, const ModelInfo& info) {
   STI_RETURN_IF_ERROR(CheckForImages(plan, info));
+  STI_RETURN_IF_ERROR(CheckForContinuing(plan, info));
   STI_RETURN_IF_ERROR(CheckComparable(plan, info));
   return CheckCascade(plan, info);
 }
 
 Status CheckOptionsForHead(const SessionOptions& options, const ModelInfo& info) {
   if (!info.has_text()) STI_RETURN_IF_ERROR(CheckOptionsForImages(options));
+  if (info.continues_texts()) STI_RETURN_IF_ERROR(CheckOptionsForContinuing(options));
   if (info.labels_tokens() && !options.prefix.empty())
     return UsageError("a model that labels the tokens of a text takes no words in front of it");
   if (!options.dimensions) return {};
-  if (!info.embeds()) return UsageError("a model that gives labels has no dimensions to choose");
+  if (!info.embeds()) return UsageError("a model that embeds nothing has no dimensions to choose");
   if (*options.dimensions >= 1 && *options.dimensions <= info.head_values()) return {};
   return UsageError("the model's embeddings have " + std::to_string(info.head_values()) +
                     " dimensions, of which at least 1 is taken");

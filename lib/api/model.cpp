@@ -93,7 +93,7 @@ Model::~Model() {
 
 Result<std::unique_ptr<Model>> Model::Open(std::shared_ptr<Host> host, BlockSourcePtr source) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source));
-  STI_RETURN_IF_ERROR(file.RequireWholeAnswers());
+  STI_RETURN_IF_ERROR(file.RefuseContinuing());
   std::unique_ptr<Model> model(new Model(std::move(host), std::move(source), file.index()));
   if (model->info_.labels_tokens()) {
     auto tags = TagScheme::Of(model->info_.labels);

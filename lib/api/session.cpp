@@ -224,6 +224,8 @@ std::optional<uint64_t> Session::own_bytes() const {
 }
 
 Status Session::CheckTokens(const Encoding& encoding) const {
+  if (info().continues_texts() && encoding.ids.empty())
+    return DataError("an empty text, which there is nothing to continue").In(Source::kInput);
   if (!info().labels_tokens() || encoding.continues_word.size() == encoding.ids.size()) return {};
   return DataError("a model that labels tokens of texts is asked with a text, and not with ids");
 }

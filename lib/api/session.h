@@ -129,6 +129,28 @@ struct TextSpans {
   std::span<const std::string> names;  ///< of spans by number, owned by the session
 };
 
+/// Holds what a model that continues texts makes of a prompt: the likeliest token, one after
+/// another.
+struct Continuation {
+  /// The reason why it ended.
+  enum class End : uint8_t {
+    kToken,    ///< the token that ends texts
+    kCount,    ///< as many tokens as were asked for
+    kContext,  ///< the plan's context, in which there is no more room
+    kCaller,   ///< the caller, who had enough
+  };
+
+  std::vector<uint32_t> ids;    ///< [tokens] without one that ends texts
+  std::string text;             ///< of the tokens, as UTF-8
+  std::vector<double> pass_us;  ///< [passes] of the prompt, and of each token that another follows
+  double first_us = 0;          ///< from `taken` of Session::Generate to the first token
+  End end = End::kCount;
+};
+
+/// Takes a token as soon as it is made, and the text that is whole with it. Returns whether the
+/// continuation goes on.
+using TokenSink = FunctionRef<bool(uint32_t id, std::string_view text)>;
+
 /// Holds one run of several that an answer came of, and what it was read by.
 struct WindowRun {
   RunResult run;
@@ -157,7 +179,8 @@ struct WindowsReport {
 /// run, its plan and its labels.
 struct Answer {
   RunResult run;
-  std::variant<LabelScores, Embedding, TextSpans> content;  ///< as Session::answer_info has it
+  std::variant<LabelScores, Embedding, TextSpans, Continuation>
+      content;                     ///< as Session::answer_info has it
   const PlanCore* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
   std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
   std::optional<WindowsReport> windows;  ///< of a text, where the session reads in windows
@@ -245,6 +268,15 @@ class Session {
   /// the input's own: others can be used. Any other is the model's or the machine's.
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
   [[nodiscard]] Status Ask(const ImageValues& image, Clock::time_point taken, Answer* answer);
+
+  /// Continues a prompt by up to `most` tokens, at least 1, each the likeliest behind those in
+  /// front of it: of equals that of the lowest id. The model is one that continues texts, and the
+  /// plan has a context, in which prompt and continuation have to fit. `sink` is given each token;
+  /// what is held back of a character at the end comes with the answer alone. Run and plan of the
+  /// answer are those of the last pass, its bytes and waiting those of all. Errors are those of
+  /// Ask.
+  [[nodiscard]] Status Generate(const Encoding& prompt, uint32_t most, Clock::time_point taken,
+                                TokenSink sink, Answer* answer);
 
   /// Runs one pass of a stage under a plan that CutStage made. `output` receives hidden rows, or of
   /// the last stage what the head gives. `layer_done` is called behind each layer. Errors are those
@@ -340,6 +372,7 @@ class Session {
                                             std::optional<std::string_view> pair) const;
   [[nodiscard]] Status RunWindows(const Encoding& text, Clock::time_point taken, Answer* answer);
   [[nodiscard]] Status CheckTokens(const Encoding& encoding) const;
+  [[nodiscard]] Status CheckPrompt(const Encoding& prompt) const;
   void Score(Answer* answer) const;
   [[nodiscard]] Status FinishEmbedding(bool is_compared, std::vector<float>* values) const;
   [[nodiscard]] Status Embed(Answer* answer) const;

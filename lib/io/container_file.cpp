@@ -98,14 +98,16 @@ Status ContainerFile::RequireWhole() const {
 
 Status ContainerFile::RequireTexts() const {
   if (index_->info.has_text()) return {};
-  return ForeignError("has a model of images, which is not run yet; give one of texts").At(name());
+  return ForeignError("has a model of images, and texts are to be read; give a model of texts")
+      .At(name());
 }
 
-Status ContainerFile::RequireWholeAnswers() const {
+Status ContainerFile::RefuseContinuing() const {
   if (!index_->info.continues_texts()) return {};
   return ForeignError(
-             "has a model that continues texts, which is not run yet; give one of another "
-             "kind")
+             "has a model that continues texts, which is not measured, planned or linked by apps "
+             "yet; "
+             "give one of another kind")
       .At(name());
 }
 

@@ -55,11 +55,11 @@ class ContainerFile {
   static uint64_t OpenReadBytes(uint64_t index_bytes);
   /// Returns an InfeasibleError if the container holds only what some plans read.
   [[nodiscard]] Status RequireWhole() const;
-  /// Returns a ForeignError if the model takes images: containers of such models are made, verified
-  /// and exported, and a pipeline runs them; what plans, measures and serves takes texts alone.
+  /// Returns a ForeignError if the model takes images: what asks this reads texts.
   [[nodiscard]] Status RequireTexts() const;
-  /// Returns kForeign for a model that continues texts.
-  [[nodiscard]] Status RequireWholeAnswers() const;
+  /// Returns a ForeignError if the model continues texts: a session does, and what asks this does
+  /// not yet.
+  [[nodiscard]] Status RefuseContinuing() const;
   /// Returns an InfeasibleError unless texts can be run on layers that take turns: the container
   /// has both ends of the network, and BitsOfWholeLayers.
   [[nodiscard]] Status RequireWholeLayers() const;

@@ -52,8 +52,8 @@ void ClassifyTokens(const ModelShape& shape, const HeadParameters& parameters, u
 /// Gives words their logits, as `words`, the table of their rows, stores them: each is the product
 /// of a row of `normed` [rows, d], behind the last norm, and the word's. `stored` has the rows of
 /// words from `first` on, which have been checked; their logits go to `logits` [rows, vocabulary].
-/// A logit has the same bits whichever words it is computed with. `scratch` [threads of the pool, d]
-/// is written.
+/// A logit has the same bits whichever words it is computed with. `scratch` [threads of the pool,
+/// d] is written.
 void ScoreWords(const RowTable& words, uint32_t first, std::span<const uint8_t> stored,
                 uint32_t rows, const float* normed, ThreadPool& pool, float* scratch,
                 float* logits);

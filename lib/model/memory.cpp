@@ -32,16 +32,17 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
     // Attention with a mask is never packed.
     const bool may_be = shape.causal ? !packed : packed ? layouts.packed : layouts.plain;
     if (!may_be) continue;
-    transformer = std::max(transformer, Transformer::RoomFor(shape, arithmetic, packed, threads,
-                                                             {tokens, terms.extent.width, context}));
+    transformer =
+        std::max(transformer, Transformer::RoomFor(shape, arithmetic, packed, threads,
+                                                   {tokens, terms.extent.width, context}));
   }
   const NetworkEnds& ends = terms.extent.ends;
-  const uint64_t embedding =
-      index.info.has_text() ? RowStore::RoomFor(index, tokens, terms.extent.context)
-                            : ImageScratchBytes(shape, threads);
-  const uint64_t kept =
-      context == 0 ? 0
-                   : KeyValueCache::BytesFor(shape, terms.extent.depth, terms.extent.width, context);
+  const uint64_t embedding = index.info.has_text()
+                                 ? RowStore::RoomFor(index, tokens, terms.extent.context)
+                                 : ImageScratchBytes(shape, threads);
+  const uint64_t kept = context == 0 ? 0
+                                     : KeyValueCache::BytesFor(shape, terms.extent.depth,
+                                                               terms.extent.width, context);
   return transformer + kept + (ends.text ? embedding : 0) +
          uint64_t{tokens} * shape.hidden * sizeof(float) +
          (ends.head ? ClassifierHead::RoomFor(shape.hidden, terms.extent.sequences, threads) : 0);

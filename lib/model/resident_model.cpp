@@ -93,8 +93,8 @@ std::vector<uint32_t> ResidentModel::Layers() const {
 }
 
 uint64_t ResidentModel::bytes() const {
-  uint64_t total = BytesIn(embedding) + BytesIn(head.floats) + head.pooler_weight.bytes.size() +
-                   words.size();
+  uint64_t total =
+      BytesIn(embedding) + BytesIn(head.floats) + head.pooler_weight.bytes.size() + words.size();
   for (const LayerParameters& layer : layers) total += BytesIn(layer);
   return total;
 }

@@ -78,6 +78,8 @@ class RowStore {
   void Release();
   /// Returns the bytes of room for so many tokens and positions.
   static uint64_t RoomFor(const ContainerIndex& index, uint32_t tokens, uint32_t positions = 0);
+  /// Returns whether rows stay for further texts.
+  [[nodiscard]] bool keeps() const { return keeps_; }
   [[nodiscard]] uint64_t room() const { return memory_.size(); }
   /// Visits all memory.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
@@ -131,11 +133,11 @@ class RowStore {
   const ContainerIndex& index_;
   const bool keeps_;
   AlignedBuffer memory_;
-  uint32_t tokens_ = 0;       ///< most tokens that there is room for
-  uint32_t most_positions_ = 0;           ///< most positions
+  uint32_t tokens_ = 0;                  ///< most tokens that there is room for
+  uint32_t most_positions_ = 0;          ///< most positions
   std::span<const uint8_t> vocabulary_;  ///< of UseVocabulary
-  uint64_t words_place_ = 0;  ///< where the blocks of words begin
-  uint64_t slots_end_ = 0;    ///< where kept rows end, and their entries begin
+  uint64_t words_place_ = 0;             ///< where the blocks of words begin
+  uint64_t slots_end_ = 0;               ///< where kept rows end, and their entries begin
   RecentRows recent_;
   uint32_t positions_ = 0;           ///< so many rows from first_position_row() on are kept
   std::vector<uint32_t> preloaded_;  ///< words, ascending

@@ -114,8 +114,7 @@ void Transformer::Classify(uint32_t rows, const float* hidden, const HeadParamet
   head.Run(rows, hidden, pool_, pooled_, logits);
 }
 
-void Transformer::BeginWords(uint32_t rows, const float* hidden,
-                             const HeadParameters& parameters) {
+void Transformer::BeginWords(uint32_t rows, const float* hidden, const HeadParameters& parameters) {
   ClassifierHead{shape_, pooler_, parameters, eps_}.Pool(rows, hidden, pool_, pooled_);
 }
 

@@ -40,9 +40,9 @@ struct Pass {
   /// [sequences + 1] The first token of each sequence; the last entry is the end of all. Empty: one
   /// sequence, or as many as there are images.
   std::span<const uint32_t> offsets;
-  /// The place of the first token in a sequence that passes continue: 0 begins one, and each further
-  /// pass has the tokens behind those before. What they leave, keys and values, stays until a
-  /// sequence begins anew or another plan comes; tokens from here on that had come are forgotten.
+  /// The place of the first token in a sequence that passes continue: 0 begins one, and each
+  /// further pass has the tokens behind those before. What they leave, keys and values, stays until
+  /// a sequence begins anew or another plan comes; tokens from here on that had come are forgotten.
   /// Nothing: the pass has all of its sequences, and leaves nothing. Under a plan with a context.
   std::optional<uint32_t> first_position = {};
 };
@@ -60,8 +60,8 @@ inline size_t TokensOf(const Pass& pass, const ModelShape& shape) {
 /// The result of a pass. `values` is used again: once it has grown, a run allocates nothing.
 struct PassOutput {
   bool hidden = false;  ///< whether hidden rows of the plan's last layer are wanted, not logits
-  /// Logits [sequences, labels], [tokens, labels] or [sequences, vocabulary], embeddings [sequences, d], or hidden rows
-  /// [tokens, d].
+  /// Logits [sequences, labels], [tokens, labels] or [sequences, vocabulary], embeddings
+  /// [sequences, d], or hidden rows [tokens, d].
   std::vector<float> values;
   bool wants_attention = false;  ///< whether `attention` is wanted
   /// [tokens] What each token received of its sequence's attention, summed over the layers and

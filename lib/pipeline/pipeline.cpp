@@ -33,8 +33,8 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
       RemedyFor(*fault));
 }
 
-/// Returns UsageError unless the model continues texts as long as the plan's context, if it has one,
-/// and all of its variants compute the same keys and values.
+/// Returns UsageError unless the model continues texts as long as the plan's context, if it has
+/// one, and all of its variants compute the same keys and values.
 Status CheckContext(const ModelInfo& info, const Plan& plan) {
   if (plan.context == 0) return {};
   if (!info.shape.causal)

@@ -46,10 +46,10 @@ struct WordRange {
 /// words that the head multiplies with, whose checksums are their own.
 struct ScheduledPart {
   PartLocation part;
-  uint64_t place = 0;             ///< offset of its first byte in the arena or the buffer
-  std::optional<PartKind> kind;   ///< kind of a shard's part; nothing for a resident part
-  uint32_t request = 0;           ///< index of the shard's request; 0 for a resident part
-  std::optional<uint32_t> layer;  ///< layer of a resident part; nothing: the head's
+  uint64_t place = 0;              ///< offset of its first byte in the arena or the buffer
+  std::optional<PartKind> kind;    ///< kind of a shard's part; nothing for a resident part
+  uint32_t request = 0;            ///< index of the shard's request; 0 for a resident part
+  std::optional<uint32_t> layer;   ///< layer of a resident part; nothing: the head's
   std::optional<WordRange> words;  ///< rows of words; nothing: it is another part
   uint32_t group = 0;
   Landing landing = Landing::kArena;
@@ -120,8 +120,8 @@ Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
                                        std::span<const ShardRequest> requests,
                                        const ScheduleLimits& limits = {});
 
-/// Checks the checksum of a part, not one of words, that lies whole in `memory`, the arena or the buffer as its
-/// landing says.
+/// Checks the checksum of a part, not one of words, that lies whole in `memory`, the arena or the
+/// buffer as its landing says.
 Status CheckScheduledPart(const LoadSchedule& schedule, const ScheduledPart& part,
                           std::span<const uint8_t> memory, const std::string& file);
 

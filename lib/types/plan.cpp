@@ -60,6 +60,12 @@ Digest SubmodelDigest(const PlanCore& plan) {
   return digester.Finish();
 }
 
+std::optional<size_t> PlanStages::Find(std::string_view device) const {
+  const auto found = std::ranges::find(stages, device, &PlanStage::device);
+  if (found == stages.end()) return std::nullopt;
+  return static_cast<size_t>(found - stages.begin());
+}
+
 StageExtent ExtentOfStage(const Plan& plan, size_t number) {
   const std::vector<PlanStage>& stages = plan.staged->stages;
   const PlanStage& stage = stages[number];

@@ -163,7 +163,7 @@ rounded() { jq -c '.logits | map(. * 1e4 | round)'; }
     refused 2 "sti-plan: the model takes images, and this is for models of texts; *${option%% *}*" \
       sti-plan vit.sti --profile vit.profile --target 1s $option -o x
   done
-  local said="vit.sti: has a model of images, which is not run yet; give one of texts"
+  local said="vit.sti: has a model of images, and texts are to be read; give a model of texts"
   printf 'a\tcat\n' >labels.tsv
   refused 3 "sti-importance: $said" sti-importance vit.sti --data labels.tsv -o x
   refused 3 "sti-inspect: $said" sti-inspect vit.sti --tokenize </dev/null

@@ -1,5 +1,5 @@
-# Models that continue texts: cut into containers, looked at, verified and given back as folders.
-# What runs, plans and measures says that it does not run them yet.
+# Models that continue texts: cut into containers, looked at, verified and given back as folders, and
+# run. What plans and measures says that it does not take them yet.
 load helpers
 
 setup_file() {
@@ -47,9 +47,94 @@ setup() {
   same "$status" 3
 }
 
-@test "what does not run it says so in one line" {
-  local said="gpt2.sti: has a model that continues texts, which is not run yet; give one of another kind"
-  refused 3 "sti-run: $said" sti-run gpt2.sti </dev/null
+data=$repo/tests/data/gpt2-tiny/expected.jsonl
+
+# Texts of one line, one a line, and what transformers says of them.
+texts() { jq -r 'select(.text | contains("\n") | not) | .text' "$data"; }
+said() { jq -c "select(.text | contains(\"\n\") | not) | $1" "$data"; }
+
+@test "a text is continued by the tokens that transformers gives" {
+  same "$(texts | sti-run -q --json gpt2.sti --generate 64 | jq -c '[.ids, .generated]')" \
+    "$(said '[.made, .made_text]')"
+  same "$(texts | sti-run -q --json gpt2.sti --generate 64 | jq -r .ended_by | sort | uniq -c | tr -s ' ')" \
+    "$(printf ' 1 context\n 5 count')"
+  # Whatever keeps or reads the words, and however many threads.
+  same "$(texts | sti-run -q --json gpt2.sti --generate 64 --memory 100MB --threads 3 | jq -c .ids)" \
+    "$(said .made)"
+  same "$(texts | sti-run -q --json gpt2.sti --generate 64 --io buffered --backend openblas | jq -c .ids)" \
+    "$(said .made)"
+}
+
+@test "ids are a text too" {
+  same "$(said .ids | tr '[],' '   ' | sti-run -q --json gpt2.sti --generate 7 --ids | jq -c .ids)" \
+    "$(said '.made[:7]')"
+}
+
+@test "plain answers are lines of what is made, as they come with --stream" {
+  texts | sti-run -q gpt2.sti --generate 64 >whole
+  same "$(cat whole)" "$(said .made_text | jq -r 'gsub("\\\\"; "\\\\") | gsub("\n"; "\\n") | gsub("\t"; "\\t") | gsub("\r"; "\\r")')"
+  texts | sti-run -q gpt2.sti --generate 64 --stream | cmp - whole
+  # A reader that has seen enough ends the run.
+  works timeout 20 bash -c 'yes "tell me" | sti-run -q gpt2.sti --generate 20 --stream | head -n 3'
+  same "${#lines[@]}" 3
+}
+
+@test "one pass for the text, and one for each token that another follows" {
+  sti-run -q --json gpt2.sti --generate 5 "set an alarm" >answer
+  same "$(jq -c '[.tokens, (.ids | length), (.pass_us | length), .turn, .degraded, .truncated, (.first_token_us > 0)]' answer)" \
+    '[7,5,5,1,[],false,true]'
+  same "$(sti-run -q --json gpt2.sti --generate 1 "set an alarm" | jq -c '[(.pass_us | length), .ids]')" \
+    "[1,$(jq -c '.ids[:1]' answer)]"
+}
+
+@test "a text that cannot be continued has its own line, and others go on" {
+  printf 'set an alarm\n\n%s\nset an alarm\n' "$(printf 'word %.0s' {1..200})" >mixed
+  run sti-run -q gpt2.sti --generate 3 <mixed
+  same "$status" 3
+  same "${#lines[@]}" 4
+  same "${lines[1]}" "! input: an empty text, which there is nothing to continue"
+  same "${lines[2]}" "! input: a text of more than 96 tokens, which leaves no room to continue it: text and continuation have 96 together"
+  same "${lines[0]}" "${lines[3]}"
+  same "$(sti-run -q --json gpt2.sti --generate 3 --ids "$(seq -s ' ' 96)" | jq -r .error)" \
+    "input: a text of 96 tokens, which leaves no room to continue it: text and continuation have 96 together"
+  same "$(sti-run -q --json gpt2.sti --generate 3 --ids "$(seq -s ' ' 95)" | jq -c '[.ended_by, (.ids | length)]')" \
+    '["context",1]'
+}
+
+@test "a word that is damaged gives no token" {
+  cp gpt2.sti damaged.sti
+  local source=$repo/tests/data/gpt2-tiny/model.safetensors row at
+  row=$(($(tensor_offset "$source" transformer.wte.weight) + 200 * 32)) # 16 halves a row
+  at=$(python3 -c 'import sys
+source, row, container = open(sys.argv[1], "rb").read(), int(sys.argv[2]), open(sys.argv[3], "rb").read()
+print(container.index(source[row:row + 32]))' "$source" "$row" damaged.sti)
+  flip damaged.sti "$at"
+  refused 3 "sti-run: damaged.sti: word embedding row 200 is damaged; *" sti-run -q damaged.sti --generate 3 "set an alarm"
+  run sti-run -q damaged.sti --memory 100MB --generate 3 "set an alarm"
+  same "$status" 3
+  like "$output" "*word embedding row 200 is damaged*"
+}
+
+@test "what is for other models is refused" {
+  refused 2 "sti-run: gpt2.sti continues texts, one model at a time; say by how many tokens, with --generate N" \
+    sti-run gpt2.sti hello
+  refused 2 "*--generate N" sti-run --model a=gpt2.sti </dev/null
+  sti-shard -q "$repo/tests/data/vit-tiny" -o vit.sti
+  refused 2 "sti-run: --generate is for models that continue texts; vit.sti labels texts" sti-run vit.sti --generate 3 x
+  refused 2 "sti-run: --stream goes with --generate; *" sti-run gpt2.sti --stream x
+  refused 2 "sti-run: --json takes no --stream: *" sti-run --json gpt2.sti --stream --generate 3 x
+  local other
+  for other in "--on-late degrade" "--on-late fail" "--eval x.tsv" "--window 8" --pairs "--prefix a" \
+    "--threshold 0.5" "--format npy" "--dimensions 4" "--aggregate max" "--nearest x.tsv" "--turn-gap 1s" \
+    "--trace x.json"; do
+    # shellcheck disable=SC2086 # an option and its value
+    refused 2 "sti-run: --generate takes no ${other%% *}: *" sti-run gpt2.sti --generate 3 $other
+  done
+  refused 2 "sti-run: --generate takes no --model: *" sti-run --model a=gpt2.sti --generate 3 </dev/null
+}
+
+@test "what does not take it says so in one line" {
+  local said="gpt2.sti: has a model that continues texts, which is not measured, planned or linked by apps yet; give one of another kind"
   refused 3 "sti-profile: $said" sti-profile gpt2.sti -o x
   printf 'a\tcat\n' >labels.tsv
   refused 3 "sti-importance: $said" sti-importance gpt2.sti --data labels.tsv -o x

@@ -167,6 +167,8 @@ RUN = {
         ("--dimensions, --json", "--json embed.sti --dimensions 4 'never mind'",
          lambda r: r.lines is not None and len(r.lines[0]["embedding"]) == 4),
         ("--format", "embed.sti --format npy 'never mind'", None),
+        ("--generate, --json", "-q --json gpt2.sti --generate 3 'never mind'",
+         lambda r: r.lines is not None and len(r.lines[0]["ids"]) == 3),
         ("--aggregate, --json", "--json tokens.sti --aggregate none 'Anna van der Beek film (good)'",
          lambda r: r.lines is not None and len(r.lines[0]["spans"]) > 2)],
     "watched": [
@@ -176,6 +178,6 @@ RUN = {
             lambda process: process["cpus"] == str(min(os.sched_getaffinity(0))))]
           if CORES > 1 else []),
         ("--lock-memory", "model.sti --lock-memory", lambda process: process["locked"])],
-    "elsewhere": {"--stage-timeout": "stages.bats", "--idle": "run-resources.bats", "--replan": "run-replan.bats",
+    "elsewhere": {"--stream": "next-token.bats", "--stage-timeout": "stages.bats", "--idle": "run-resources.bats", "--replan": "run-replan.bats",
                   "--importance": "run-replan.bats", "--priority": "run-resources.bats"},
 }

@@ -181,7 +181,7 @@ TEST(FrozenV1_9, HoldsAModelThatContinuesTexts) {
   EXPECT_FALSE(info.tokenizer.has_frame || info.shape.has_pooler);
   EXPECT_FALSE(HasEmbeddingPart(info));
   EXPECT_EQ(file->index().Resident(ResidentKind::kLayer, 1).layer, 1U);
-  EXPECT_TRUE(FailedWith(file->RequireWholeAnswers(), ErrorKind::kForeign, "not run yet"));
+  EXPECT_TRUE(FailedWith(file->RefuseContinuing(), ErrorKind::kForeign, "continues texts"));
 }
 
 // The last stage of the model of v1.1/roberta.sti: its second layer and its head.

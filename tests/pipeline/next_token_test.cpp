@@ -43,8 +43,7 @@ class NextToken : public ::testing::Test {
     std::ifstream lines(data + "/expected.jsonl");
     for (std::string line; std::getline(lines, line);) {
       const auto json = nlohmann::json::parse(line);
-      examples_.push_back({json.at("text"), json.at("ids"), json.at("logits"),
-                           json.at("made")});
+      examples_.push_back({json.at("text"), json.at("ids"), json.at("logits"), json.at("made")});
     }
     ASSERT_EQ(examples_.size(), 7U);
   }
@@ -254,8 +253,7 @@ TEST_F(NextToken, MakesTheTokensOfTransformers) {
           ASSERT_EQ(std::ranges::max_element(logits) - logits.begin(), made) << example.text;
           ids.push_back(made);
           if (ids.size() == 96) break;
-          logits = Logits(*pipeline, std::span(ids).last(1),
-                          static_cast<uint32_t>(ids.size() - 1));
+          logits = Logits(*pipeline, std::span(ids).last(1), static_cast<uint32_t>(ids.size() - 1));
           ASSERT_EQ(logits, Logits(*fresh, ids)) << ids.size();
         }
       }
@@ -316,21 +314,22 @@ TEST_F(NextToken, PiecesThatAreNoneAreRefused) {
   const std::span<const uint32_t> ids = examples_.back().ids;
   const Floats whole = Logits(*pipeline, ids, 0);
   EXPECT_TRUE(FailedWith(Refusal(*pipeline, ids.first(1), 55), ErrorKind::kUsage, "54 are there"));
-  EXPECT_TRUE(FailedWith(Refusal(*pipeline, ids.first(7), 54), ErrorKind::kDamaged, "context of 60"));
+  EXPECT_TRUE(
+      FailedWith(Refusal(*pipeline, ids.first(7), 54), ErrorKind::kDamaged, "context of 60"));
   EXPECT_TRUE(FailedWith(Refusal(*pipeline, {}, 54), ErrorKind::kDamaged, "without tokens"));
   const std::vector<uint32_t> types(4);
   const std::vector<uint32_t> offsets{0, 2, 4};
   PassOutput output;
   RunReport report;
-  EXPECT_TRUE(FailedWith(
-      pipeline->Run({TokenInput{ids.first(4), types}, offsets, 0}, {}, &output, &report),
-      ErrorKind::kUsage, "several sequences"));
+  EXPECT_TRUE(
+      FailedWith(pipeline->Run({TokenInput{ids.first(4), types}, offsets, 0}, {}, &output, &report),
+                 ErrorKind::kUsage, "several sequences"));
   RunTerms hurry;
   hurry.degrade_for_us = 1e6;
-  EXPECT_TRUE(FailedWith(
-      pipeline->Run({TokenInput{ids.first(4), types}, {}, 0}, hurry, &output, &report),
-      ErrorKind::kUsage, "deadline"));
-  // What was refused has changed nothing.
+  EXPECT_TRUE(
+      FailedWith(pipeline->Run({TokenInput{ids.first(4), types}, {}, 0}, hurry, &output, &report),
+                 ErrorKind::kUsage, "deadline"));
+  // A refusal has changed nothing.
   EXPECT_EQ(Logits(*pipeline, ids.last(1), 53), whole);
 }
 
@@ -343,7 +342,8 @@ TEST_F(NextToken, PlansWhoseVariantsDifferAreRefused) {
   Plan shorter = ContinuingPlan(Words::kStreamed);
   shorter.context = 95;
   for (const Plan& plan : {bits, context, shorter})
-    EXPECT_TRUE(FailedWith(CheckPlan(*file, plan, ComputeType::kFp32), ErrorKind::kUsage, "context"));
+    EXPECT_TRUE(
+        FailedWith(CheckPlan(*file, plan, ComputeType::kFp32), ErrorKind::kUsage, "context"));
 }
 
 // A row of a word that no text has: only the head reads it.
@@ -369,9 +369,9 @@ TEST_F(NextToken, ADamagedWordGivesNoToken) {
     EXPECT_EQ(Rows(*pipeline, examples_[0].ids).size(), examples_[0].ids.size() * 16);
   }
   auto file = ContainerFile::Open(path_);
-  EXPECT_TRUE(FailedWith(
-      Pipeline::Create(std::move(file).value(), ContinuingPlan(Words::kKept), {}),
-      ErrorKind::kDamaged, "word embedding row 200"));
+  EXPECT_TRUE(
+      FailedWith(Pipeline::Create(std::move(file).value(), ContinuingPlan(Words::kKept), {}),
+                 ErrorKind::kDamaged, "word embedding row 200"));
 }
 
 }  // namespace

@@ -156,8 +156,9 @@ Status PipelineCore::CheckPlace(const Pass& pass, size_t tokens) const {
                       std::to_string(run_->kept_tokens()) + " are there");
   }
   if (first + tokens <= context) return {};
-  return DataError("a text of " + std::to_string(first + tokens) + " tokens, with those made of it" +
-                   "; the plan has a context of " + std::to_string(context));
+  return DataError("a text of " + std::to_string(first + tokens) +
+                   " tokens, with those made of it" + "; the plan has a context of " +
+                   std::to_string(context));
 }
 
 Status PipelineCore::CheckImages(const ImageInput& input, std::span<const uint32_t> offsets) const {

@@ -97,8 +97,7 @@ Status PassRun::EmbedTokens(const TokenInput& input) {
   tokens_in_ = input;
   if (!has_lane_) return FallBackBeforeRows();
   rows_->UseVocabulary(resident_.has_words ? resident_.words.span() : std::span<const uint8_t>());
-  const uint32_t positions = first_position_.value_or(0) + batch().longest();
-  loader_.lane().ReadTableRows(rows_->Plan(input.ids, positions), rows_->blocks());
+  loader_.lane().ReadTableRows(rows_->Plan(input.ids, Positions()), rows_->blocks());
   if (degrades()) SetStartTimes();
   const double waiting = Now();
   if (ReadsBeforeComputing(route_->plan())) STI_RETURN_IF_ERROR(AwaitReads());
@@ -111,6 +110,13 @@ Status PassRun::EmbedTokens(const TokenInput& input) {
   transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding);
   report_->embeddings_us = Now();
   return {};
+}
+
+// Returns how many positions the pass has rows read of. A sequence that is continued has those of
+// all its tokens to come with its first ones: a pass for each token would wait for one row each.
+uint32_t PassRun::Positions() const {
+  if (!first_position_) return batch().longest();
+  return rows_->keeps() ? route_->plan().context : *first_position_ + batch().longest();
 }
 
 // An image has no rows to be read.

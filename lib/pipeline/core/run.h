@@ -49,14 +49,14 @@ class PassRun final : public RunSteps {
   PassRun(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
           Loader& loader, bool keeps_rows);
 
-  /// Makes room for passes of this extent, and for the keys and values of its context; without texts
-  /// for none of their rows. `touch`: as RowStore::Reserve. A sequence that was continued is
+  /// Makes room for passes of this extent, and for the keys and values of its context; without
+  /// texts for none of their rows. `touch`: as RowStore::Reserve. A sequence that was continued is
   /// forgotten.
   void Reserve(const PlanExtent& extent, bool touch = true);
   /// Gives the room back, until Reserve.
   void Release();
   /// Returns the bytes of that room.
-  [[nodiscard]] uint64_t working_bytes() const { 
+  [[nodiscard]] uint64_t working_bytes() const {
     return rows_->room() + hidden_buffer_.size() + cache_.bytes();
   }
   /// Visits that room.
@@ -101,6 +101,7 @@ class PassRun final : public RunSteps {
   [[nodiscard]] bool degrades() const { return terms_.degrade_for_us.has_value(); }
   [[nodiscard]] Status EmbedTokens(const TokenInput& input);
   [[nodiscard]] Status EmbedImages(const ImageInput& input);
+  [[nodiscard]] uint32_t Positions() const;
   [[nodiscard]] Status SumTableRows(const TokenInput& input);
   [[nodiscard]] Status AwaitReads();
   [[nodiscard]] Status ComputeLayer(uint32_t k);

@@ -50,7 +50,8 @@ class Route {
   Route(const ContainerIndex& index, const PlanCore& plan, RouteId id, uint64_t planned_reads);
 
   /// Schedules all that is not yet in `buffer` and `resident`: of each layer its parameters and
-  /// shards, then the head, and words that it wants. Does nothing if nothing has changed since the last time.
+  /// shards, then the head, and words that it wants. Does nothing if nothing has changed since the
+  /// last time.
   [[nodiscard]] Status Prepare(const PreloadBuffer& buffer, const ResidentModel& resident,
                                const RouteNeed& need);
 
