@@ -72,7 +72,7 @@ class LineAnswerer {
       }
       return !StopRequested() && !output_closed_;
     };
-    const Status asked =
+    Status asked =
         session_.Generate(std::get<Encoding>(input), *options_.generate, taken, take, &answer_);
     if (!asked.ok() && streamed_ > 0) std::printf("\n");  // what was made ends with its line
     return asked;

@@ -35,6 +35,7 @@ from option_tables import TABLES
 
 TIMES = re.compile(r'("(?:[a-z0-9_]*_(?:us|rss_bytes|difference)|p[0-9]+|max)":) ?[-+.0-9e]+')
 NUMBER = re.compile(r"\d+(\.\d+)?( ?(us|ms|s|kB|MB|MiB))?\b")
+KINDS = {"label", "embedding", "spans", "generated"}  # what answers have, by what the model does
 WHOLE = os.environ.get("STI_TEST_WHOLE_TABLE") is not None
 SEED = os.environ.get("STI_TEST_SEED") or str(datetime.date.today().toordinal())
 
@@ -83,7 +84,7 @@ class Given:
     def lines(self):
         """Stdout, if it is answers, one a line."""
         lines = [json_or_none(line) for line in self.out.splitlines()]
-        good = [line for line in lines if isinstance(line, dict) and {"label", "embedding", "spans"} & line.keys()]
+        good = [line for line in lines if isinstance(line, dict) and KINDS & line.keys()]
         return good or None
 
 

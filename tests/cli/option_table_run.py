@@ -169,6 +169,8 @@ RUN = {
         ("--format", "embed.sti --format npy 'never mind'", None),
         ("--generate, --json", "-q --json gpt2.sti --generate 3 'never mind'",
          lambda r: r.lines is not None and len(r.lines[0]["ids"]) == 3),
+        ("--stream, --json", "--json gpt2.sti --generate 3 --stream 'never mind'",
+         lambda r: "--json takes no --stream" in r.err),
         ("--aggregate, --json", "--json tokens.sti --aggregate none 'Anna van der Beek film (good)'",
          lambda r: r.lines is not None and len(r.lines[0]["spans"]) > 2)],
     "watched": [
@@ -178,6 +180,6 @@ RUN = {
             lambda process: process["cpus"] == str(min(os.sched_getaffinity(0))))]
           if CORES > 1 else []),
         ("--lock-memory", "model.sti --lock-memory", lambda process: process["locked"])],
-    "elsewhere": {"--stream": "next-token.bats", "--stage-timeout": "stages.bats", "--idle": "run-resources.bats", "--replan": "run-replan.bats",
+    "elsewhere": {"--stage-timeout": "stages.bats", "--idle": "run-resources.bats", "--replan": "run-replan.bats",
                   "--importance": "run-replan.bats", "--priority": "run-resources.bats"},
 }
