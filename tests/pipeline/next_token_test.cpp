@@ -296,6 +296,11 @@ TEST_F(NextToken, ASequenceIsForgottenWithItsPlan) {
   expect_forgotten();
   ASSERT_TRUE(Succeeded(pipeline->Rest()));
   expect_forgotten();
+  // A plan that is refused once it is being loaded leaves the words, or the next run brings them.
+  Plan foreign = ContinuingPlan(Words::kStreamed);
+  foreign.context = 97;
+  EXPECT_TRUE(FailedWith(pipeline->SetPlan(foreign), ErrorKind::kUsage, "context of 97"));
+  EXPECT_EQ(Logits(*pipeline, ids.last(1), 53), whole);
   Plan without = ContinuingPlan(Words::kKept);
   without.context = 0;
   without.variants.clear();
@@ -366,7 +371,6 @@ TEST_F(NextToken, ADamagedWordGivesNoToken) {
       EXPECT_TRUE(FailedWith(Refusal(*pipeline, examples_[0].ids, 0), ErrorKind::kDamaged,
                              "word embedding row 200"));
     }
-    EXPECT_EQ(Rows(*pipeline, examples_[0].ids).size(), examples_[0].ids.size() * 16);
   }
   auto file = ContainerFile::Open(path_);
   EXPECT_TRUE(

@@ -246,6 +246,13 @@ Status PipelineCore::Rest() {
   return {};
 }
 
+// Where they are to stay again, the next run brings them.
+void PipelineCore::ForgetWordsUnlessKept() {
+  if (plan().keeps_vocabulary) return;
+  run_->rows().UseVocabulary({});
+  resident_.ForgetWords();
+}
+
 void PipelineCore::ReleaseWork() {
   transformer_->Release();
   run_->Release();
@@ -320,6 +327,7 @@ Status PipelineCore::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_
     next->held_rows = force_->held_rows;
   before.force = std::exchange(force_, std::move(next));
   before.places = loader_.UsePlan(plan(), most_staging);
+  ForgetWordsUnlessKept();
   ReserveWork();
   LimitBuffer();
   loader_.TakeFrom(before.places, force_->engagement.KeptBetween());
@@ -332,7 +340,6 @@ Status PipelineCore::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_
   words_before_.clear();
   LimitBuffer();
   resident_.KeepLayers(force_->Layers());
-  if (!plan().keeps_vocabulary) resident_.ForgetWords();
   drift_.Forget();
   return {};
 }
@@ -348,7 +355,7 @@ void PipelineCore::GoBackTo(Before before) {
   force_ = std::move(before.force);
   loader_.GoBack(std::move(before.places), force_->engagement.KeptBetween(), std::move(rows));
   resident_.KeepLayers(before.layers);
-  if (!plan().keeps_vocabulary) resident_.ForgetWords();
+  ForgetWordsUnlessKept();
   ReserveWork();
   words_before_.clear();
   LimitBuffer();

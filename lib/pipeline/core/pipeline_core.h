@@ -79,6 +79,7 @@ class PipelineCore {
   void GoBackTo(Before before);
   void ReserveWork();
   void ReleaseWork();
+  void ForgetWordsUnlessKept();
   void LimitBuffer();
   void LockWork();
   [[nodiscard]] std::span<const uint32_t> PreloadedWords() const;
