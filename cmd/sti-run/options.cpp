@@ -48,8 +48,7 @@ void AddEmbeddingOptions(CLI::App& app, RunOptions& o) {
 void AddGenerateOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--generate", o.generate, "continue each text by up to N tokens")
       ->check(CLI::Range(1, 65536))
-      ->type_name("N")
-      ->group(kMostUsed);
+      ->type_name("N");
   app.add_flag("--stream", o.stream, "of --generate: write each token as soon as it is there");
 }
 

@@ -85,6 +85,7 @@ setup_file() {
   echo '{"pooling_mode": "mean"}' >my-sentence-model/1_Pooling/config.json
   cp -r "$repo/tests/data/spans-bert" my-token-model
   ln -s "$repo/tests/data/vit-tiny" my-vit
+  ln -s "$repo/tests/data/gpt2-tiny" my-gpt2
   mkdir photos
   cp "$repo/tests/fuzz/corpus/image/rgb.png" photos
   printf '%s\n' "Anna B-PER" "lives O" "in O" "Berlin B-LOC" >tagged.conll
