@@ -38,22 +38,14 @@ Status CheckCascade(const Plan& plan, const ModelInfo& info) {
       .Fix(Remedy::kPlanAgain);
 }
 
-/// Returns kUsage if a plan has what is for texts, and the model takes images.
-Status CheckForImages(const Plan& plan, const ModelInfo& info) {
-  if (info.has_text() || (!plan.cascade && !plan.fallback && plan.turns.empty())) return {};
-  return UsageError(
-             "the plan has a cascade, a fallback or turns, which are for models of texts, and the "
-             "model takes images")
-      .Fix(Remedy::kPlanAgain);
-}
-
-/// Returns kUsage if a plan has what gives up on reads or goes from one submodel to the next, and
-/// the model continues texts, of which all tokens are of one submodel.
-Status CheckForContinuing(const Plan& plan, const ModelInfo& info) {
-  if (!info.continues_texts() || (!plan.cascade && !plan.fallback && plan.turns.empty())) return {};
-  return UsageError(
-             "the plan has a cascade, a fallback or turns, which are for labels, and the model "
-             "continues texts")
+/// Returns kUsage if a plan has what is for labels of texts, and the model takes images, or
+/// continues texts, of which all tokens are of one submodel.
+Status CheckRunsOneWay(const Plan& plan, const ModelInfo& info) {
+  if (info.has_text() && !info.continues_texts()) return {};
+  if (!plan.cascade && !plan.fallback && plan.turns.empty()) return {};
+  const std::string for_others = info.has_text() ? "labels, and the model continues texts"
+                                                 : "models of texts, and the model takes images";
+  return UsageError("the plan has a cascade, a fallback or turns, which are for " + for_others)
       .Fix(Remedy::kPlanAgain);
 }
 
@@ -79,8 +71,7 @@ Status CheckOptionsForImages(const SessionOptions& options) {
 }  // namespace
 
 Status CheckPlanForHead(const Plan& plan, const ModelInfo& info) {
-  STI_RETURN_IF_ERROR(CheckForImages(plan, info));
-  STI_RETURN_IF_ERROR(CheckForContinuing(plan, info));
+  STI_RETURN_IF_ERROR(CheckRunsOneWay(plan, info));
   STI_RETURN_IF_ERROR(CheckComparable(plan, info));
   return CheckCascade(plan, info);
 }

@@ -273,6 +273,15 @@ bool Session::Begin(Clock::time_point* taken) {
   return cold;
 }
 
+/// Begins an answer to an input that is neither cut nor goes through windows or levels.
+void Session::BeginWhole(uint32_t tokens, Answer* answer) {
+  answer->tokens = tokens;
+  answer->truncated = false;
+  answer->windows.reset();
+  answer->cascade.reset();
+  answer->predicted_path_us.reset();
+}
+
 /// Completes what an answer says of itself.
 void Session::End(Clock::time_point taken, bool cold, Answer* answer) {
   answer->turn = ++turn_;
@@ -288,11 +297,7 @@ void Session::End(Clock::time_point taken, bool cold, Answer* answer) {
 
 Status Session::Ask(const ImageValues& image, Clock::time_point taken, Answer* answer) {
   const bool cold = Begin(&taken);
-  answer->tokens = info().shape.max_positions;
-  answer->truncated = false;
-  answer->windows.reset();
-  answer->cascade.reset();
-  answer->predicted_path_us.reset();
+  BeginWhole(info().shape.max_positions, answer);
   const RunTerms terms = TermsFor(answer->tokens, taken, answer);
   STI_RETURN_IF_ERROR(RunImage(*pipeline_, image.values, terms, &answer->run));
   STI_RETURN_IF_ERROR(FinishContent({}, answer));

@@ -364,6 +364,7 @@ class Session {
   explicit Session(const SessionOptions& options);
   [[nodiscard]] Status Start(ContainerFile& file, Plan plan, const SessionOptions& options);
   [[nodiscard]] bool Begin(Clock::time_point* taken);
+  static void BeginWhole(uint32_t tokens, Answer* answer);
   void End(Clock::time_point taken, bool cold, Answer* answer);
   [[nodiscard]] RunTerms TermsFor(size_t tokens, Clock::time_point taken, Answer* answer) const;
   [[nodiscard]] Status Run(const Encoding& encoding, Clock::time_point taken, bool rows,

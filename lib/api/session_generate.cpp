@@ -20,11 +20,7 @@ class Generation {
   // `run`.
   Status Pass(std::span<const uint32_t> ids, uint32_t first, RunResult* run) {
     types_.assign(ids.size(), 0);
-    PassOutput output;
-    output.values.swap(run->values);
-    const Status status = pipeline_.Run({TokenInput{ids, types_}, {}, first}, {}, &output, run);
-    output.values.swap(run->values);
-    STI_RETURN_IF_ERROR(status);
+    STI_RETURN_IF_ERROR(RunPiece(pipeline_, ids, types_, first, run));
     said_.pass_us.push_back(run->latency_us);
     bytes_read_ += run->bytes_read;
     stall_us_ += run->stall_us;
@@ -79,11 +75,7 @@ Status Session::Generate(const Encoding& prompt, uint32_t most, Clock::time_poin
   using End = Continuation::End;
   STI_RETURN_IF_ERROR(CheckPrompt(prompt));
   const bool cold = Begin(&taken);
-  answer->tokens = static_cast<uint32_t>(prompt.ids.size());
-  answer->truncated = false;
-  answer->windows.reset();
-  answer->cascade.reset();
-  answer->predicted_path_us.reset();
+  BeginWhole(static_cast<uint32_t>(prompt.ids.size()), answer);
   auto& said = answer->content.emplace<Continuation>();
   Generation generation(*pipeline_, *vocabulary(), said);
   (void)TermsFor(prompt.ids.size(), taken, answer);

@@ -150,6 +150,11 @@ Status RunToRows(Pipeline& pipeline, std::span<const uint32_t> ids, std::span<co
   return RunSequence(pipeline, {TokenInput{ids, types}, {}}, terms, true, result);
 }
 
+Status RunPiece(Pipeline& pipeline, std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                uint32_t first, RunResult* result) {
+  return RunSequence(pipeline, {TokenInput{ids, types}, {}, first}, {}, false, result);
+}
+
 Status RunImage(Pipeline& pipeline, std::span<const float> values, const RunTerms& terms,
                 RunResult* result) {
   return RunSequence(pipeline, {ImageInput{values}, {}}, terms, false, result);
