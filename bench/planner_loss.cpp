@@ -75,7 +75,7 @@ Status Measure(char** paths) {
       request.target_us = target_us;
       request.preload_bytes = preload;
       STI_ASSIGN_OR_RETURN(const PlanningContext context,
-                           PlanningContext::Make(input, request, {64, 0, nullptr}, nullptr));
+                           PlanningContext::Make(input, request, {.length = 64}, nullptr));
       const double best = test::LeastLossOfAny(context, kGridUs, kBlock);
       const auto feasible = context.ComputeFeasible();
       const auto chosen = ChooseJointly(context, feasible);

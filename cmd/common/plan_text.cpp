@@ -52,14 +52,23 @@ std::string FrequencyText(std::optional<uint64_t> khz) {
   return khz ? " at " + std::to_string(*khz / 1000) + " MHz" : "";
 }
 
+// The input that is planned for: "197 tokens", "4 images".
+std::string InputText(const PlanCore& plan) {
+  return plan.microbatch > 1 ? Counted(plan.microbatch, "image") + " a pass"
+                             : Counted(plan.length, "token");
+}
+
 // One line a plan that other inputs or clocks run under.
 std::string VariantsText(const Plan& plan) {
   if (plan.variants.empty()) return "";
   std::string text = "variants   the shortest that holds an input runs it\n";
+  const bool of_images = plan.microbatch > 1;
   for (const PlanCore& variant : plan.variants) {
     char line[160];
     const std::string submodel = NameOf(SubmodelOf(variant));
-    std::snprintf(line, sizeof(line), "  %7u tokens%s: %s, %s", variant.length,
+    std::snprintf(line, sizeof(line), "  %7u %s%s%s: %s, %s",
+                  of_images ? variant.microbatch : variant.length, of_images ? "image" : "token",
+                  (of_images ? variant.microbatch : variant.length) == 1 ? "" : "s",
                   FrequencyText(variant.freq).c_str(), submodel.c_str(),
                   LatencyText(variant.predicted_latency_us, variant.predicted_p99_us).c_str());
     text += line;
@@ -67,6 +76,18 @@ std::string VariantsText(const Plan& plan) {
     text += '\n';
   }
   return text;
+}
+
+// How long a text may become that is continued, and where the head has its words from.
+std::string ContextText(const Plan& plan) {
+  if (plan.context == 0) return "";
+  std::string text =
+      "context    " + Counted(plan.context, "token") + " at most, the prompt's counted\n";
+  text += "words      all rows ";
+  if (plan.keeps_vocabulary) return text + "stay in memory for the head\n";
+  text += "are read for the head in each pass";
+  if (plan.times) text += ", in " + FormatTimeUs(plan.times->head_io_us);
+  return text + "\n";
 }
 
 // The fallback: its submodel, its quality, and what it costs to have that in memory.
@@ -171,8 +192,8 @@ std::string DescribePlan(const Plan& plan) { return DescribePlan(plan, ProfileFa
 
 std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
   std::string text = "submodel   " + Counted(plan.layers.size(), "layer") + " x " +
-                     Counted(plan.width, "slice") + ", up to " + Counted(plan.length, "token") +
-                     ", strategy " + plan.strategy_name() + "\n";
+                     Counted(plan.width, "slice") + ", up to " + InputText(plan) + ", strategy " +
+                     plan.strategy_name() + "\n";
   text += "bits       a shard each; [preloaded]\n" + BitsTable(plan);
   text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted" +
           (plan.staged ? " for the first text" : "") + (plan.cold ? " from a cold start" : "") +
@@ -202,7 +223,8 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
     text += "cores      " + Clipped(*plan.cpus) + ", " +
             Counted(plan.threads.value_or(0), "thread") + "\n";
   }
-  return text + FallbackText(plan) + VariantsText(plan) + TurnsText(plan) + CascadeText(plan);
+  return text + ContextText(plan) + FallbackText(plan) + VariantsText(plan) + TurnsText(plan) +
+         CascadeText(plan);
 }
 
 bool IsUncertain(const Plan& plan, double noise) {

@@ -87,6 +87,8 @@ constexpr AdviceWords::Option kRequestOptions[] = {
     {"guarantee", "--guarantee"},
     {"io_budget_bytes", "--io-budget"},
     {"length", "--length"},
+    {"context", "--context"},
+    {"batches", "--batches"},
     {"max_levels", "--max-levels"},
     {"memory_bytes", "--memory"},
     {"min_accuracy", "--min-accuracy"},

@@ -44,6 +44,8 @@ Status CheckSweep(const CLI::App& app, const PlanOptions& o) {
       "it shows many plans and writes none"));
   if (o.lengths.size() > 1) return UsageError("--sweep takes one --length; drop the others");
   if (o.freqs.size() > 1) return UsageError("--sweep takes one --freq; drop the others");
+  if (o.request.batches.size() > 1)
+    return UsageError("--sweep takes one of --batches; drop the others");
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--targets", {"--target"}, "it lists them all"));
   STI_RETURN_IF_ERROR(
       RefuseBeside(app, "--cold", {"--preloads"}, "a cold start has nothing in memory"));
@@ -116,6 +118,16 @@ Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
   return RefuseBeside(app, "--submodel", {"--similar", "--width-min"}, "it names the submodel");
 }
 
+// Adds the options of plans for several devices.
+void AddCluster(CLI::App& app, PlanOptions& o) {
+  app.add_option("--cluster", o.cluster,
+                 "split the model over these devices, each with its profile, for the most texts a "
+                 "second")
+      ->type_name(kFile);
+  AddParsed(app, "--microbatch", o.microbatches, kMicrobatches,
+            "of --cluster: texts that pass through the stages together, e.g. 4 [auto]");
+}
+
 // Adds the options that show plans, beside making one or in its place.
 void AddViews(CLI::App& app, PlanOptions& o) {
   app.add_flag("--explain", o.explain, "print why each step was taken")->group(kMostUsed);
@@ -135,8 +147,8 @@ void AddViews(CLI::App& app, PlanOptions& o) {
 
 Status TakeLengths(PlanOptions& o) {
   for (uint32_t length : o.lengths) {
-    if (length < 2 || length > kLongest)
-      return UsageError("--length: " + std::to_string(length) + " is not from 2 to 65536");
+    if (length < 1 || length > kLongest)
+      return UsageError("--length: " + std::to_string(length) + " is not from 1 to 65536");
   }
   if (!o.lengths.empty()) {
     o.request.length = *std::max_element(o.lengths.begin(), o.lengths.end());
@@ -183,6 +195,10 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
       ->group(kMostUsed);
   AddParsed(app, "--length", o.lengths, kList, "tokens, or a list of variants [all profiled]")
       ->group(kMostUsed);
+  AddParsed(app, "--batches", r.batches, kList, "images of a pass, or a list of variants [1]");
+  app.add_option("--context", r.context, "most tokens of prompt and continuation [--length]")
+      ->check(CLI::Range(1U, kLongest))
+      ->type_name("TOKENS");
   app.add_option("--strategy", o.strategy, "how shards are chosen [sti]")
       ->check(
           CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random", "tabi"}))
@@ -224,12 +240,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_flag("--interpolate", r.judging.interpolate, "estimate widths that were not profiled");
   app.add_flag("--allow-untrained", r.allow_untrained,
                "plan submodels of a model not trained for them");
-  app.add_option("--cluster", o.cluster,
-                 "split the model over these devices, each with its profile, for the most texts a "
-                 "second")
-      ->type_name(kFile);
-  AddParsed(app, "--microbatch", o.microbatches, kMicrobatches,
-            "of --cluster: texts that pass through the stages together, e.g. 4 [auto]");
+  AddCluster(app, o);
   AddViews(app, o);
 }
 

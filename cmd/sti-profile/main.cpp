@@ -71,14 +71,15 @@ Status CheckForImages(const CLI::App& app, const std::string& model) {
 Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& options,
                               const ModelInfo& info) {
   ProfileOptions work;
-  work.lengths = LengthsFor(options.lengths, info);
+  work.lengths = options.lengths.empty() ? UsualLengths(info) : LengthsFor(options.lengths, info);
   work.widths = options.widths.empty() ? TrainedWidths(info) : options.widths;
   if (work.widths.front() < 1 || work.widths.back() > info.shape.width) {
     return UsageError("--widths: the model has 1 to " + std::to_string(info.shape.width) +
                       " slices a layer");
   }
   if (!info.has_text()) STI_RETURN_IF_ERROR(CheckForImages(tool.app(), options.model));
-  if (work.lengths.front() < 3) return UsageError("--lengths: an input has at least 3 tokens");
+  if (work.lengths.front() < LeastProfiledLength(info))
+    return UsageError("--lengths: an input has at least 3 tokens");
   STI_RETURN_IF_ERROR(AddBatches(options.batches, work));
   work.threads = options.threads != 0 ? options.threads : std::min(AvailableThreads(), kMaxThreads);
   STI_ASSIGN_OR_RETURN(work.compute, ParseCompute(options.compute));
@@ -150,7 +151,6 @@ Result<Start> MeasureStart(const ProfileToolOptions& options, ReadPath path,
 Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& options, double exec_us) {
   STI_ASSIGN_OR_RETURN(const ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
-  STI_RETURN_IF_ERROR(file.RefuseContinuing());
   STI_RETURN_IF_ERROR(file.RequireWholeLayers());
   STI_ASSIGN_OR_RETURN(ProfileOptions work, WorkOf(tool, options, file.index().info));
   if (options.compute == "auto") {

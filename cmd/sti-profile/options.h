@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,7 @@ namespace sti {
 struct ProfileToolOptions {
   std::string model;
   std::string output;
-  std::vector<uint32_t> lengths{std::begin(kUsualLengths), std::end(kUsualLengths)};
+  std::vector<uint32_t> lengths;  ///< empty: as UsualLengths has them
   std::vector<uint32_t> widths;
   std::vector<uint32_t> batches;  ///< inputs of passes; 1 is measured too
   uint32_t threads = 0;

@@ -5,7 +5,11 @@
 #include <cstdio>
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "adjust.h"
 #include "api/session.h"
@@ -34,18 +38,10 @@ class LineAnswerer {
       vectors_.emplace(options.format, options.dimensions.value_or(session.info().head_values()));
   }
 
-  Status Take(const std::string& text, const Status& usable, Clock::time_point taken) {
-    auto input = usable.ok() ? ReadLineInput(options_, session_, text)
-                             : Result<SessionInput>(usable.error());
-    const Status asked = input.ok() ? AskFor(*input, taken) : Status();
-    const Error* own = input.ok() ? OwnErrorOf(asked) : &input.error();
-    if (own != nullptr) {
-      SkipInput(*own, text);
-      return {};
-    }
-    STI_RETURN_IF_ERROR(asked);
-    Show(text, answer_);
-    return {};
+  // Answers lines that came together: images run in one pass, all others one after another.
+  Status Take(std::span<const LineReader::Line> lines, Clock::time_point taken) {
+    if (lines.size() > 1) return TakeImages(lines, taken);
+    return TakeOne(lines.front().text, lines.front().usable(), taken);
   }
 
   Result<int> Finish() {
@@ -61,6 +57,46 @@ class LineAnswerer {
   [[nodiscard]] bool output_closed() const { return output_closed_; }
 
  private:
+  Status TakeOne(const std::string& text, const Status& usable, Clock::time_point taken) {
+    auto input = usable.ok() ? ReadLineInput(options_, session_, text)
+                             : Result<SessionInput>(usable.error());
+    const Status asked = input.ok() ? AskFor(*input, taken) : Status();
+    const Error* own = input.ok() ? OwnErrorOf(asked) : &input.error();
+    if (own != nullptr) {
+      SkipInput(*own, text);
+      return {};
+    }
+    STI_RETURN_IF_ERROR(asked);
+    Show(text, answer_);
+    return {};
+  }
+
+  // The images that can be read run in one pass. Answers and errors come in the order of the lines.
+  Status TakeImages(std::span<const LineReader::Line> lines, Clock::time_point taken) {
+    std::vector<ImageValues> images;
+    std::vector<std::optional<Error>> errors;
+    for (const LineReader::Line& line : lines) {
+      const Status usable = line.usable();
+      auto input = usable.ok() ? ReadLineInput(options_, session_, line.text)
+                               : Result<SessionInput>(usable.error());
+      errors.push_back(input.ok() ? std::nullopt : std::optional<Error>(input.error()));
+      if (input.ok()) images.push_back(std::move(std::get<ImageValues>(*input)));
+    }
+    const Status asked =
+        images.empty() ? Status() : session_.Ask(std::span(images), taken, &answers_);
+    const Error* own = OwnErrorOf(asked);
+    if (own == nullptr) STI_RETURN_IF_ERROR(asked);
+    size_t next = 0;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (errors[i] || own != nullptr) {
+        SkipInput(errors[i] ? *errors[i] : *own, lines[i].text);
+      } else {
+        Show(lines[i].text, answers_[next++]);
+      }
+    }
+    return {};
+  }
+
   Status AskFor(const SessionInput& input, Clock::time_point taken) {
     if (!options_.generate) return Ask(session_, input, taken, &answer_);
     streamed_ = 0;
@@ -72,8 +108,8 @@ class LineAnswerer {
       }
       return !StopRequested() && !output_closed_;
     };
-    Status asked =
-        session_.Generate(std::get<Encoding>(input), *options_.generate, taken, take, &answer_);
+    const auto& prompt = std::get<Prompt>(input);
+    Status asked = session_.Generate(prompt.text, prompt.most, taken, take, &answer_);
     if (!asked.ok() && streamed_ > 0) std::printf("\n");  // what was made ends with its line
     return asked;
   }
@@ -120,7 +156,8 @@ class LineAnswerer {
   Watch watch_;
   std::optional<VectorWriter> vectors_;  ///< where stdout is for other programs
   Answer answer_;
-  size_t streamed_ = 0;  ///< bytes of the answer at hand that were written as they came
+  std::vector<Answer> answers_;  ///< of images that came together
+  size_t streamed_ = 0;          ///< bytes of the answer at hand that were written as they came
   bool unusable_ = false;
   bool failed_ = false;  ///< a read, of any input
   bool output_closed_ = false;
@@ -128,11 +165,16 @@ class LineAnswerer {
 
 Result<int> AnswerTexts(Session& session, LineAnswerer& answerer, const RunOptions& options,
                         Adjuster& adjuster) {
-  for (const std::string& text : options.texts) {
+  const std::vector<std::string>& texts = options.texts;
+  std::vector<LineReader::Line> lines;
+  for (size_t next = 0; next < texts.size(); next += lines.size()) {
     if (StopRequested() || answerer.output_closed()) break;
     STI_RETURN_IF_ERROR(adjuster.Look());
     if (options.turn_gap_us == 0.0) STI_RETURN_IF_ERROR(session.EndEngagement());
-    STI_RETURN_IF_ERROR(answerer.Take(text, {}, Clock::now()));
+    lines.clear();
+    const size_t count = std::min<size_t>(texts.size() - next, session.plan().microbatch);
+    for (size_t i = 0; i < count; ++i) lines.push_back({texts[next + i]});
+    STI_RETURN_IF_ERROR(answerer.Take(lines, Clock::now()));
   }
   return answerer.Finish();
 }
@@ -153,17 +195,30 @@ Status AwaitLine(Session& session, const RunOptions& options, Adjuster& adjuster
   return adjuster.Look();  // a signal may have come with the line
 }
 
+// Returns the next line, and with it those that are there already, up to as many as run together;
+// none at the end.
+Result<std::vector<LineReader::Line>> NextLines(LineReader& reader, size_t most) {
+  std::vector<LineReader::Line> lines;
+  while (lines.size() < most && (lines.empty() || reader.Wait(0))) {
+    STI_ASSIGN_OR_RETURN(auto line, reader.Next());
+    if (!line) break;
+    lines.push_back(*std::move(line));
+  }
+  return lines;
+}
+
 Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptions& options,
                         Adjuster& adjuster) {
   LineReader reader(STDIN_FILENO);
   while (!StopRequested() && !answerer.output_closed()) {
     STI_RETURN_IF_ERROR(AwaitLine(session, options, adjuster, reader));
-    STI_ASSIGN_OR_RETURN(auto line, reader.Next());
-    if (!line) break;
-    STI_RETURN_IF_ERROR(answerer.Take(line->text, line->usable(), Clock::now()));
+    const size_t most = options.one_shot ? 1 : session.plan().microbatch;
+    STI_ASSIGN_OR_RETURN(std::vector<LineReader::Line> lines, NextLines(reader, most));
+    if (lines.empty()) break;
+    STI_RETURN_IF_ERROR(answerer.Take(lines, Clock::now()));
     if (options.one_shot) break;
-    if (!line->is_long()) continue;
-    line.reset();
+    if (std::ranges::none_of(lines, &LineReader::Line::is_long)) continue;
+    lines = {};
     GiveHeapBack();
   }
   return answerer.Finish();

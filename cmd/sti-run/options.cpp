@@ -69,18 +69,20 @@ void AddGateOptions(CLI::App& app, RunOptions& o) {
             "with --baseline: exit 4 if accuracy fell by more");
 }
 
-// A text is continued by one model at a time, which takes what text comes.
+// A text is continued as it comes, by the one model or by the one that its line names.
 Status CheckGenerate(const CLI::App& app, const RunOptions& o) {
   STI_RETURN_IF_ERROR(RequireOption(app, {"--stream"}, "--generate"));
   if (!o.generate) return {};
   STI_RETURN_IF_ERROR(
       RefuseBeside(app, "--json", {"--stream"}, "an answer is one line, written when it is whole"));
+  STI_RETURN_IF_ERROR(
+      RefuseBeside(app, "--stream", {"--model"}, "the lines of several models come side by side"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--generate", {"--on-late", "--turn-gap", "--replan"},
                                    "tokens come one after another, however late"));
   return RefuseBeside(
       app, "--generate",
-      {"--model", "--eval", "--nearest", "--window", "--pairs", "--prefix", "--top", "--threshold",
-       "--format", "--dimensions", "--aggregate", "--stage", "--seed", "--trace"},
+      {"--eval", "--nearest", "--window", "--pairs", "--prefix", "--top", "--threshold", "--format",
+       "--dimensions", "--aggregate", "--stage", "--seed", "--trace"},
       "it continues a text, token by token");
 }
 

@@ -286,6 +286,7 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
     AddLabels(answer.labels(), answer, info, options.top, json);
   }
   json["tokens"] = answer.tokens;
+  if (answer.batch > 1) json["batch"] = answer.batch;
   json["truncated"] = answer.truncated;
   if (answer.windows) json["windows"] = answer.windows->windows;
   json["latency_us"] = answer.latency_us;

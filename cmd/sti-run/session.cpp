@@ -78,8 +78,7 @@ Status CheckHead(const RunOptions& options, const ModelInfo& model) {
   if (!model.has_text()) STI_RETURN_IF_ERROR(CheckForImages(options));
   if (model.continues_texts() && !options.generate) {
     return UsageError(options.model +
-                      " continues texts, one model at a time; say by how many tokens, with "
-                      "--generate N");
+                      " continues texts; say by how many tokens, with --generate N");
   }
   if (!options.name.empty()) return {};
   constexpr HeadOutput kTexts[] = {kLabels};
@@ -139,18 +138,6 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
 std::optional<WindowSizes> WindowsOf(const RunOptions& options) {
   if (!options.window) return std::nullopt;
   return WindowSizes{*options.window, options.stride.value_or(UsualStride(*options.window))};
-}
-
-// Has the plan continue texts, as long as its inputs are. Without a bound on memory all words stay
-// there, where the head needs them for each token.
-void PlanToGenerate(const RunOptions& options, Plan* plan) {
-  if (!options.generate || plan->context != 0) return;
-  plan->context = plan->length;
-  plan->keeps_vocabulary = !options.memory_bytes;
-  for (PlanCore& variant : plan->variants) {
-    variant.context = plan->context;
-    variant.keeps_vocabulary = plan->keeps_vocabulary;
-  }
 }
 
 Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelInfo& model,
@@ -239,7 +226,8 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
     return UsageError("--seed is for plans with a cascade that sends inputs on by chance, which " +
                       options.plan + " is not");
   }
-  PlanToGenerate(options, &plan);
+  // Without a bound on memory all words stay there, where the head needs them for each token.
+  if (options.generate && model.continues_texts()) ContinueTexts(!options.memory_bytes, &plan);
   STI_RETURN_IF_ERROR(CheckDegrade(options, model, plan));
   WarnOfUntrained(model, plan, options, tool);
   if (!options.stage.empty()) {
@@ -302,6 +290,8 @@ Result<SessionInput> ReadLineInput(const RunOptions& options, const Session& ses
     return SessionInput(std::move(image));
   }
   STI_ASSIGN_OR_RETURN(Encoding encoding, EncodeLine(options, session, line));
+  if (options.generate && session.info().continues_texts())
+    return SessionInput(Prompt{std::move(encoding), *options.generate});
   return SessionInput(std::move(encoding));
 }
 

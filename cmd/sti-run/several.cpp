@@ -135,6 +135,14 @@ Status CheckThreshold(const RunOptions& options, const std::vector<ModelToServe>
       "--threshold is for multi-label models; each of these gives one label an input");
 }
 
+Status CheckGenerate(const RunOptions& options, const std::vector<ModelToServe>& models) {
+  const auto continues = [](const ModelToServe& model) {
+    return model.file.index().info.continues_texts();
+  };
+  if (!options.generate || std::ranges::any_of(models, continues)) return {};
+  return UsageError("--generate is for models that continue texts; none of these does");
+}
+
 Status CheckSeed(const RunOptions& options, const std::vector<ModelToServe>& models) {
   const auto draws = [](const ModelToServe& model) { return LeavesToChance(model.plan); };
   if (!options.seed || std::any_of(models.begin(), models.end(), draws)) return {};
@@ -152,6 +160,7 @@ Result<OpenedModels> OpenAll(const RunOptions& options, const OptionsOfEach& eac
     models.push_back(std::move(*model));
   }
   STI_RETURN_IF_ERROR(CheckThreshold(options, models));
+  STI_RETURN_IF_ERROR(CheckGenerate(options, models));
   STI_RETURN_IF_ERROR(CheckSeed(options, models));
   std::vector<const Plan*> plans(models.size());
   std::transform(models.begin(), models.end(), plans.begin(),

@@ -51,6 +51,11 @@ void TakeLabels(const Answer& from, Problem problem, ModelAnswer* to) {
   to->chosen = problem == Problem::kMultiLabel ? static_cast<uint32_t>(said.labels.size()) : 1;
 }
 
+ModelContinuation ContinuationOf(const Continuation& said, const Answer& from) {
+  const auto made = static_cast<uint32_t>(said.ids.size());
+  return {said.text, made, said.first_us, from.plan->context - from.tokens - made};
+}
+
 }  // namespace
 
 ModelAnswer ModelAnswerOf(const Answer& from, Problem problem) {
@@ -60,6 +65,8 @@ ModelAnswer ModelAnswerOf(const Answer& from, Problem problem) {
     answer.embedding = embedding->values;
   } else if (const auto* text = std::get_if<TextSpans>(&from.content)) {
     answer.spans = text->spans;
+  } else if (const auto* said = std::get_if<Continuation>(&from.content)) {
+    answer.continuation = ContinuationOf(*said, from);
   } else {
     TakeLabels(from, problem, &answer);
   }

@@ -17,14 +17,23 @@ namespace sti {
 
 struct Answer;
 
+/// The continuation of a text.
+struct ModelContinuation {
+  std::string text;           ///< UTF-8
+  uint32_t tokens = 0;        ///< that were made
+  double first_us = 0;        ///< from the call to the first of them
+  uint32_t context_left = 0;  ///< tokens by which the text could go on
+};
+
 /// The answer to one input, with the figures of its run.
 struct ModelAnswer {
   std::vector<float> embedding;     ///< of a model that embeds
   std::vector<LabelledSpan> spans;  ///< of a model that labels tokens
-  std::vector<float> scores;        ///< [labels] probabilities, of a model that labels texts
-  std::vector<uint32_t> ranked;     ///< [labels] most probable first; of equals the lower index
-  uint32_t chosen = 0;              ///< first of `ranked` that the model gives: 1, or what reached
-                                    ///< the threshold
+  std::optional<ModelContinuation> continuation = {};
+  std::vector<float> scores;     ///< [labels] probabilities, of a model that labels texts
+  std::vector<uint32_t> ranked;  ///< [labels] most probable first; of equals the lower index
+  uint32_t chosen = 0;           ///< first of `ranked` that the model gives: 1, or what reached
+                                 ///< the threshold
   uint32_t tokens = 0;
   uint64_t turn = 0;
   uint32_t depth = 0;  ///< n of the submodel that ran

@@ -108,6 +108,9 @@ class Model {
   /// the thread without one.
   [[nodiscard]] Status Run(std::string_view text, std::optional<std::string_view> pair);
   [[nodiscard]] Status Run(std::span<const uint32_t> ids);
+  /// Continues a text by up to `most` tokens, at least 1, likewise. `sink` is given each token, and
+  /// says whether it wants more.
+  [[nodiscard]] Status Generate(std::string_view text, uint32_t most, TokenSink sink);
   /// Answers one image so: `bytes` are those of a file, as Session::DecodeImage has them.
   [[nodiscard]] Status RunImage(std::string_view bytes);
 
@@ -129,13 +132,16 @@ class Model {
   class Call;
 
   [[nodiscard]] Status InTurn(FunctionRef<Status()> body);
+  [[nodiscard]] Status CheckTakesTexts() const;
   [[nodiscard]] Status Ask(const SessionInput& input, Clock::time_point taken);
+  void TakeAnswer();
   [[nodiscard]] Status UsePlan(Plan plan, uint64_t planned_for_bytes);
   [[nodiscard]] Status UseLabelVectors(std::shared_ptr<const LabelVectors> vectors);
   [[nodiscard]] Status CheckPlan(const Plan& plan);
   [[nodiscard]] Result<PlanInputs> InputsAfter(const Drift& drift, const PlanRequest& request);
   [[nodiscard]] Status NeedFile();
   [[nodiscard]] Status NeedSession();
+  void ContinueIfSo(Plan* plan) const;
   [[nodiscard]] Result<Plan> PlanInForce() const;
   [[nodiscard]] SessionOptions OptionsNow();
   /// Returns the bytes that the plan was made for, if they are what bounds the model; else 0.

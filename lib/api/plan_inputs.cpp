@@ -124,7 +124,6 @@ ClusterInput ClusterInputs::View() const {
 Result<PlanInputs> ReadPlanInputs(ContainerFile& file, DeviceProfile profile,
                                   std::optional<Importance> importance,
                                   const PlanRequest& request) {
-  STI_RETURN_IF_ERROR(file.RefuseContinuing());
   std::optional<Vocabulary> vocabulary;
   // Which words are common is asked of the vocabulary where no importance has counted them.
   if (request.guarantee() && file.index().info.has_text() && !CountsWords(PointerTo(importance))) {

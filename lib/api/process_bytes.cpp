@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "api/input.h"
 #include "base/clock.h"
@@ -45,7 +46,12 @@ int TouchPrinting(const Answer& answer) {
 
 Status AskOnce(Session& session, Answer* answer) {
   if (session.info().has_text()) {
-    STI_ASSIGN_OR_RETURN(const Encoding encoding, session.Encode(kSentence));
+    STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(kSentence));
+    if (session.info().continues_texts()) {
+      encoding.truncated = false;  // what is left of the sentence is the prompt
+      const auto sink = [](uint32_t, std::string_view) { return false; };
+      return session.Generate(encoding, 1, Clock::now(), sink, answer);
+    }
     return session.Ask(encoding, Clock::now(), answer);
   }
   const std::string file = SampleImage(*session.info().shape.image, 1);
@@ -63,7 +69,11 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
   smallest.width = 1;
   smallest.bits = file.index().BitsOfWholeLayers().front();
   smallest.length = std::clamp(kTokens, info.min_length(), info.max_length());
+  // A text that goes on has room for a token behind its prompt.
+  if (info.continues_texts()) smallest.length = std::min(kTokens, info.max_length() - 1);
   STI_ASSIGN_OR_RETURN(Plan plan, MakeHeldPlan(file.index(), smallest));
+  if (info.continues_texts()) plan.context = plan.length + 1;
+  const PlanExtent extent = plan.Extent();
   STI_RETURN_IF_ERROR(TouchParsers(plan));
   SessionOptions options;
   options.threads = threads;
@@ -77,7 +87,7 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
   const uint64_t counted =
       status.staging_bytes + status.resident_bytes + session->tokenizer_bytes() +
       WorkingBytes(status.file->index(),
-                   {.kernel = status.kernel, .threads = threads, .extent = {status.max_length, 1}});
+                   {.kernel = status.kernel, .threads = threads, .extent = extent});
   const uint64_t held = SettledRssBytes();
   return held > counted ? held - counted + kRunnerBytes : 0;
 }

@@ -276,6 +276,7 @@ bool Session::Begin(Clock::time_point* taken) {
 /// Begins an answer to an input that is neither cut nor goes through windows or levels.
 void Session::BeginWhole(uint32_t tokens, Answer* answer) {
   answer->tokens = tokens;
+  answer->batch = 1;
   answer->truncated = false;
   answer->windows.reset();
   answer->cascade.reset();
@@ -299,9 +300,34 @@ Status Session::Ask(const ImageValues& image, Clock::time_point taken, Answer* a
   const bool cold = Begin(&taken);
   BeginWhole(info().shape.max_positions, answer);
   const RunTerms terms = TermsFor(answer->tokens, taken, answer);
-  STI_RETURN_IF_ERROR(RunImage(*pipeline_, image.values, terms, &answer->run));
+  STI_RETURN_IF_ERROR(RunImages(*pipeline_, image.values, terms, &answer->run));
   STI_RETURN_IF_ERROR(FinishContent({}, answer));
   End(taken, cold, answer);
+  return {};
+}
+
+Status Session::Ask(std::span<const ImageValues> images, Clock::time_point taken,
+                    std::vector<Answer>* answers) {
+  answers->resize(images.size());
+  if (images.size() == 1) return Ask(images.front(), taken, &answers->front());
+  const bool cold = Begin(&taken);
+  std::vector<float> values;
+  for (const ImageValues& image : images)
+    values.insert(values.end(), image.values.begin(), image.values.end());
+  Answer& all = answers->front();
+  BeginWhole(info().shape.max_positions, &all);
+  all.batch = static_cast<uint32_t>(images.size());
+  const RunTerms terms = TermsFor(images.size() * all.tokens, taken, &all);
+  STI_RETURN_IF_ERROR(RunImages(*pipeline_, values, terms, &all.run));
+  const std::vector<float> given = std::move(all.run.values);
+  std::fill(answers->begin() + 1, answers->end(), all);
+  const size_t each = info().head_values();
+  for (size_t i = 0; i < answers->size(); ++i) {
+    Answer& answer = (*answers)[i];
+    answer.run.values.assign(given.begin() + i * each, given.begin() + (i + 1) * each);
+    STI_RETURN_IF_ERROR(FinishContent({}, &answer));
+    End(taken, cold, &answer);
+  }
   return {};
 }
 

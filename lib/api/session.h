@@ -185,6 +185,7 @@ struct Answer {
   std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
   std::optional<WindowsReport> windows;  ///< of a text, where the session reads in windows
   uint32_t tokens = 0;
+  uint32_t batch = 1;  ///< inputs of the pass, whose reads and times those of the run are
   bool truncated = false;
   double latency_us = 0;            ///< from `taken` until the answer was complete
   std::optional<double> target_us;  ///< of the plan, or of the variant that ran
@@ -268,6 +269,10 @@ class Session {
   /// the input's own: others can be used. Any other is the model's or the machine's.
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
   [[nodiscard]] Status Ask(const ImageValues& image, Clock::time_point taken, Answer* answer);
+  /// Runs images in one pass, at least one and at most `plan().microbatch`. `answers` receives as
+  /// many, whose times and reads are those of the pass; target and latency count for all.
+  [[nodiscard]] Status Ask(std::span<const ImageValues> images, Clock::time_point taken,
+                           std::vector<Answer>* answers);
 
   /// Continues a prompt by up to `most` tokens, at least 1, each the likeliest behind those in
   /// front of it: of equals that of the lowest id. The model is one that continues texts, and the

@@ -96,6 +96,15 @@ uint64_t AddShards(const ContainerIndex& index, const Plan& plan, MemoryNeed* ne
   return std::max(plan.preload_bytes, in_turns) + catalog.BytesOfAll(FallbackShards(plan));
 }
 
+// Counts the words of a head, which come in groups as small layers do: those that stay once.
+void AddWords(const ContainerIndex& index, const Plan& plan, MemoryNeed* need) {
+  if (!index.info.continues_texts() || !plan.ends.head) return;
+  const RowTable& words = index.words;
+  need->layer =
+      std::max(need->layer, WordGroupOf(plan.read_bytes, words.rows, words.row_bytes).bytes);
+  if (!plan.keeps_vocabulary) need->streamed += index.words.bytes();
+}
+
 // Bytes by which a share may still grow before it holds all that its model streams.
 uint64_t RoomLeft(const MemoryNeed& need, uint64_t share) {
   if (need.layer == 0) return 0;
@@ -114,6 +123,7 @@ MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory
   const uint64_t resident = plan.ends.whole() ? ResidentBytes(index) : ResidentBytes(index, held);
   need.before_shards = memory.tokenizer_bytes + resident + WorkingBytes(index, terms) +
                        AddShards(index, plan, &need);
+  AddWords(index, plan, &need);
   if (plan.fallback) need.before_shards += FallbackRowBytes(index, extent.tokens);
   return need;
 }

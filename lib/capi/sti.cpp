@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <string>
 #include <string_view>
@@ -38,7 +37,6 @@ namespace {
 
 constexpr uint32_t kMostThreads = 256;
 constexpr size_t kMostTextBytes = size_t{1} << 30;
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Whether this thread is in a callback of the app, from which the library must not be called: the
 // call that it belongs to may hold what the new one would wait for.
@@ -180,79 +178,6 @@ Status WriteProfile(Model& model, void* buffer, size_t room, size_t* size) {
   return {};
 }
 
-double FigureOf(const ModelAnswer& answer, int32_t figure) {
-  switch (figure) {
-    case STI_LATENCY_US:
-      return answer.latency_us;
-    case STI_IS_LATE:
-      return answer.late ? 1 : 0;
-    case STI_TRUNCATED:
-      return answer.truncated ? 1 : 0;
-    case STI_TOKENS:
-      return answer.tokens;
-    case STI_CHOSEN:
-      return answer.chosen;
-    case STI_TURN:
-      return static_cast<double>(answer.turn);
-    case STI_READ_BYTES:
-      return static_cast<double>(answer.bytes_read);
-    case STI_STALL_US:
-      return answer.stall_us;
-    case STI_DEGRADED_SHARDS:
-      return answer.degraded_shards;
-    case STI_DEPTH:
-      return answer.depth;
-    case STI_WIDTH:
-      return answer.width;
-    case STI_LEVEL:
-      return answer.level ? *answer.level : kNone;
-    case STI_CONFIDENCE:
-      return answer.confidence.value_or(kNone);
-    case STI_FELL_BACK:
-      return answer.fell_back ? 1 : 0;
-    case STI_ROWS_MISSING:
-      return answer.rows_missing;
-    case STI_SPANS:
-      return static_cast<double>(answer.spans.size());
-    case STI_WINDOWS:
-      return answer.windows;
-    default:
-      return kNone;
-  }
-}
-
-double FigureOf(Model& model, int32_t figure) {
-  const ModelFigures figures = model.figures();
-  switch (figure) {
-    case STI_LABELS:
-      return model.info().labels_tokens() ? model.info().shape.labels : model.labels().count();
-    case STI_OWN_BYTES:
-      return static_cast<double>(figures.memory_bytes);
-    case STI_PRELOADED_BYTES:
-      return static_cast<double>(figures.preload_bytes);
-    case STI_PREDICTED_US:
-      return figures.predicted_us;
-    case STI_PREDICTED_P99_US:
-      return figures.predicted_p99_us;
-    case STI_COMPUTE_DRIFT:
-      return figures.drift.compute_ratio;
-    case STI_READ_DRIFT:
-      return figures.drift.io_ratio;
-    case STI_LONGEST:
-      return model.info().max_length();
-    case STI_DIMENSIONS:
-      return model.info().embeds() && model.labels().count() == 0 ? model.info().head_values() : 0;
-    case STI_TOKEN_LABELS:
-      return model.info().labels_tokens() ? 1 : 0;
-    case STI_IMAGE_SIZE:
-      return model.info().shape.image.value_or(ImageShape()).size;
-    case STI_IMAGE_CHANNELS:
-      return model.info().shape.image.value_or(ImageShape()).channels;
-    default:
-      return kNone;
-  }
-}
-
 }  // namespace
 }  // namespace sti
 
@@ -384,6 +309,25 @@ sti_code sti_run_ids(sti_model* model, const uint32_t* ids, size_t count, sti_er
   });
 }
 
+sti_code sti_generate(sti_model* model, const char* text, size_t size, uint32_t most,
+                      sti_token token, void* user, sti_error* error) {
+  return OnModel(model, error, [&](Model& on) -> Status {
+    on.answers().Drop();
+    STI_RETURN_IF_ERROR(CheckGiven(text != nullptr || size == 0, "text"));
+    if (size > kMostTextBytes) return UsageError("text is too long");
+    const auto take = [token, user](uint32_t id, std::string_view whole) {
+      if (token == nullptr) return true;
+      const InCallback callback;
+      try {
+        return token(user, id, whole.data(), whole.size()) == 0;
+      } catch (...) {
+        return false;
+      }
+    };
+    return on.Generate(size == 0 ? std::string_view() : std::string_view(text, size), most, take);
+  });
+}
+
 sti_code sti_run_image(sti_model* model, const void* bytes, size_t size, sti_error* error) {
   return OnModel(model, error, [&](Model& on) -> Status {
     on.answers().Drop();
@@ -421,10 +365,10 @@ int32_t sti_label(sti_model* model, uint32_t rank) {
 }
 
 double sti_score(sti_model* model, int32_t label) {
-  return Value(model, kNone, [&] {
-    return model->model->answers().Get(kNone, [&](const ModelAnswer& answer) {
+  return Value(model, kNoNumber, [&] {
+    return model->model->answers().Get(kNoNumber, [&](const ModelAnswer& answer) {
       const auto at = static_cast<uint32_t>(label);
-      return at < answer.scores.size() ? double{answer.scores[at]} : kNone;
+      return at < answer.scores.size() ? double{answer.scores[at]} : kNoNumber;
     });
   });
 }
@@ -435,6 +379,17 @@ uint32_t sti_vector(sti_model* model, float* values, uint32_t room) {
       const std::vector<float>& vector = answer.embedding;
       if (values != nullptr && vector.size() <= room) std::ranges::copy(vector, values);
       return static_cast<uint32_t>(vector.size());
+    });
+  });
+}
+
+size_t sti_text(sti_model* model, char* text, size_t room) {
+  return Value(model, size_t{0}, [&] {
+    return model->model->answers().Get(size_t{0}, [&](const ModelAnswer& answer) {
+      if (!answer.continuation) return size_t{0};
+      const std::string& made = answer.continuation->text;
+      if (text != nullptr && made.size() <= room) std::ranges::copy(made, text);
+      return made.size();
     });
   });
 }
@@ -463,9 +418,9 @@ const char* sti_name(sti_model* model, int32_t label) {
 }
 
 double sti_stat(sti_model* model, int32_t figure) {
-  return Value(model, kNone, [&] {
+  return Value(model, kNoNumber, [&] {
     if (figure >= STI_LABELS) return FigureOf(*model->model, figure);
     return model->model->answers().Get(
-        kNone, [&](const ModelAnswer& answer) { return FigureOf(answer, figure); });
+        kNoNumber, [&](const ModelAnswer& answer) { return FigureOf(answer, figure); });
   });
 }

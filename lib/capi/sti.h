@@ -162,6 +162,7 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 #define STI_MIN_ACCURACY_PPM 7  /* the fastest of this accuracy, F1 or cosine, millionths [0] */
 #define STI_FULL_ACCURACY_PPM 8 /* of the full model, where the importance has no labels */
 #define STI_GUARANTEE 9         /* 1: labels in time under STI_LATE_DEGRADE, by a fallback [0] */
+#define STI_CONTEXT 10          /* most tokens of prompt and continuation [0: as STI_LENGTH] */
 /* Options of runs: they count from the next call, which loads the model again, but for the
  * threshold and the aggregation. So it does after STI_MEMORY_BYTES; what is over a lower bound is
  * given back at once.
@@ -216,6 +217,21 @@ sti_code sti_run(sti_model* model, const char* text, size_t size, const char* pa
 /* Answers `count` token ids, control tokens included, all of the first token type. */
 sti_code sti_run_ids(sti_model* model, const uint32_t* ids, size_t count, sti_error* error);
 
+/* Receives a token of a continuation: its id, and the `size` bytes of UTF-8 that are whole with it,
+ * which have no 0 behind them and are valid during the call: none where the token ends within a
+ * character. Returns 0 to go on; any other number ends the continuation there. */
+typedef int32_t (*sti_token)(void* user, uint32_t id, const char* text, size_t size);
+
+/* Continues a text of `size` bytes of UTF-8, for a model that continues texts, by up to `most`
+ * tokens, at least 1, each the likeliest behind those before it. It ends sooner at the token that
+ * ends texts, and where the context of the plan is full; without a plan that is as long as the
+ * model's longest input. `token`, which may be NULL, is called for each token, before the next one
+ * is computed, by the thread that called. The answer is the text of all of them, for sti_text. An
+ * empty text, and one that leaves no room in the context, give STI_BAD_INPUT. Of such a model
+ * sti_run and sti_run_ids give STI_USAGE, as this does of others. */
+sti_code sti_generate(sti_model* model, const char* text, size_t size, uint32_t most,
+                      sti_token token, void* user, sti_error* error);
+
 /* Answers an image, for a model that takes images: the `size` bytes of a binary PPM file of its
  * size and channels, scaled as the model has it, or of as many floats as STI_IMAGE_CHANNELS x
  * STI_IMAGE_SIZE x STI_IMAGE_SIZE, channel after channel and row after row, scaled already. What is
@@ -251,6 +267,11 @@ double sti_score(sti_model* model, int32_t label);
  * if they are enough. Returns how many numbers it has: STI_DIMENSIONS; 0 if there is no answer, or
  * it has labels. `values` may be NULL where `room` is 0. */
 uint32_t sti_vector(sti_model* model, float* values, uint32_t room);
+
+/* Copies the text by which this thread's last sti_generate continued, UTF-8 without a 0 behind it,
+ * to `text`, which has room for `room` bytes, if they are enough. Returns how many bytes it has; 0
+ * if there is no such answer. `text` may be NULL where `room` is 0. */
+size_t sti_text(sti_model* model, char* text, size_t room);
 
 /* A stretch of the text that a model which labels tokens names. */
 typedef struct sti_span {
@@ -288,6 +309,9 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_ROWS_MISSING 15 /* tokens that counted as unknown, since their rows did not come */
 #define STI_SPANS 16        /* spans that the answer names, of a model that labels tokens */
 #define STI_WINDOWS 17      /* windows that the text was read in */
+#define STI_MADE 18     /* tokens of the continuation; NaN of another answer, like the next two */
+#define STI_FIRST_US 19 /* from the call to its first token */
+#define STI_CONTEXT_LEFT 20 /* tokens by which the text could go on */
 /* Figures of the model, after the last call that has ended. */
 #define STI_LABELS 32
 #define STI_OWN_BYTES 33 /* memory of the model, index not counted */
@@ -301,6 +325,7 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_TOKEN_LABELS 41   /* 1: the labels are of tokens, and answers have spans */
 #define STI_IMAGE_SIZE 42     /* pixels of an image's side; 0: the model takes texts */
 #define STI_IMAGE_CHANNELS 43 /* values of a pixel; 0: the model takes texts */
+#define STI_CONTINUES 44      /* 1: the model continues texts */
 
 /* Returns a figure; NaN where there is no such one. */
 double sti_stat(sti_model* model, int32_t figure);

@@ -71,6 +71,7 @@ constexpr AdviceWords::Option kOptionNames[] = {
     {"min_accuracy", "STI_MIN_ACCURACY_PPM"},
     {"full_accuracy", "STI_FULL_ACCURACY_PPM"},
     {"guarantee", "STI_GUARANTEE"},
+    {"context", "STI_CONTEXT"},
 };
 
 constexpr AdviceWords kWords{kSentences, kOptionNames};
@@ -198,6 +199,8 @@ constexpr Option kOptions[] = {
        o.request.full_accuracy = Unless0(static_cast<double>(v) / kMillion);
      }},
     {STI_GUARANTEE, 1, [](ModelOptions& o, int64_t v) { o.modes.guarantee = v != 0; }},
+    {STI_CONTEXT, kMostCount,
+     [](ModelOptions& o, int64_t v) { o.request.context = static_cast<uint32_t>(v); }},
     {STI_LATE, STI_LATE_DEGRADE,
      [](ModelOptions& o, int64_t v) {
        o.late = v == STI_LATE_DEGRADE ? Late::kDegrade : Late::kWait;
@@ -243,6 +246,87 @@ Status SetOption(int32_t option, int64_t value, ModelOptions& options) {
   }
   known->set(options, value);
   return {};
+}
+
+double FigureOf(const ModelAnswer& answer, int32_t figure) {
+  switch (figure) {
+    case STI_LATENCY_US:
+      return answer.latency_us;
+    case STI_IS_LATE:
+      return answer.late ? 1 : 0;
+    case STI_TRUNCATED:
+      return answer.truncated ? 1 : 0;
+    case STI_TOKENS:
+      return answer.tokens;
+    case STI_CHOSEN:
+      return answer.chosen;
+    case STI_TURN:
+      return static_cast<double>(answer.turn);
+    case STI_READ_BYTES:
+      return static_cast<double>(answer.bytes_read);
+    case STI_STALL_US:
+      return answer.stall_us;
+    case STI_DEGRADED_SHARDS:
+      return answer.degraded_shards;
+    case STI_DEPTH:
+      return answer.depth;
+    case STI_WIDTH:
+      return answer.width;
+    case STI_LEVEL:
+      return answer.level ? *answer.level : kNoNumber;
+    case STI_CONFIDENCE:
+      return answer.confidence.value_or(kNoNumber);
+    case STI_FELL_BACK:
+      return answer.fell_back ? 1 : 0;
+    case STI_ROWS_MISSING:
+      return answer.rows_missing;
+    case STI_SPANS:
+      return static_cast<double>(answer.spans.size());
+    case STI_WINDOWS:
+      return answer.windows;
+    case STI_MADE:
+      return answer.continuation ? answer.continuation->tokens : kNoNumber;
+    case STI_FIRST_US:
+      return answer.continuation ? answer.continuation->first_us : kNoNumber;
+    case STI_CONTEXT_LEFT:
+      return answer.continuation ? answer.continuation->context_left : kNoNumber;
+    default:
+      return kNoNumber;
+  }
+}
+
+double FigureOf(Model& model, int32_t figure) {
+  const ModelFigures figures = model.figures();
+  switch (figure) {
+    case STI_LABELS:
+      return model.info().labels_tokens() ? model.info().shape.labels : model.labels().count();
+    case STI_OWN_BYTES:
+      return static_cast<double>(figures.memory_bytes);
+    case STI_PRELOADED_BYTES:
+      return static_cast<double>(figures.preload_bytes);
+    case STI_PREDICTED_US:
+      return figures.predicted_us;
+    case STI_PREDICTED_P99_US:
+      return figures.predicted_p99_us;
+    case STI_COMPUTE_DRIFT:
+      return figures.drift.compute_ratio;
+    case STI_READ_DRIFT:
+      return figures.drift.io_ratio;
+    case STI_LONGEST:
+      return model.info().max_length();
+    case STI_DIMENSIONS:
+      return model.info().embeds() && model.labels().count() == 0 ? model.info().head_values() : 0;
+    case STI_TOKEN_LABELS:
+      return model.info().labels_tokens() ? 1 : 0;
+    case STI_IMAGE_SIZE:
+      return model.info().shape.image.value_or(ImageShape()).size;
+    case STI_IMAGE_CHANNELS:
+      return model.info().shape.image.value_or(ImageShape()).channels;
+    case STI_CONTINUES:
+      return model.info().continues_texts() ? 1 : 0;
+    default:
+      return kNoNumber;
+  }
 }
 
 }  // namespace sti

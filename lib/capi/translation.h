@@ -1,8 +1,9 @@
-// Between the C API and the library: options, which are numbers, as the library has them; and
-// errors as the C API hands them out, a number and one line of text.
+// Between the C API and the library: options and figures, which are numbers, as the library has
+// them; and errors as the C API hands them out, a number and one line of text.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "api/model.h"
@@ -29,5 +30,13 @@ sti_code FillError(sti_code code, const char* text, sti_error* to) noexcept;
 
 /// Sets one option of sti.h. kUsage: there is no such option, or it has no such value.
 Status SetOption(int32_t option, int64_t value, ModelOptions& options);
+
+/// The figure that there is not.
+inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+/// Returns a figure of an answer, STI_LATENCY_US and the like; NaN where it has none.
+double FigureOf(const ModelAnswer& answer, int32_t figure);
+/// Returns a figure of a model, STI_LABELS and the like; NaN where there is none.
+double FigureOf(Model& model, int32_t figure);
 
 }  // namespace sti

@@ -86,6 +86,8 @@ struct RowTable {
   RowTableKind kind = RowTableKind::kWord;
   DataType type = DataType::kF32;  ///< element type of the source's values
   RowCoding coding = RowCoding::kExact;
+
+  [[nodiscard]] uint64_t bytes() const { return uint64_t{rows} * row_bytes; }
 };
 
 enum class Layout : uint8_t { kShard = 0, kPlane = 1 };

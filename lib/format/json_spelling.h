@@ -81,7 +81,9 @@ class JsonFieldWriter {
   void operator()(const Field& field, double number) { Number(field, number); }
   void operator()(const Field& field, uint64_t number) { Number(field, number); }
   void operator()(const Field& field, uint32_t number) { Number(field, number); }
-  void operator()(const Field& field, bool holds) { object_[field.name] = holds; }
+  void operator()(const Field& field, bool holds) {
+    Put(field, holds == (field.rule.left_out != 0), holds);
+  }
   void operator()(const Field& field, const Digest& digest);
   void operator()(const Field& field, const std::string& text) { Put(field, text.empty(), text); }
   void operator()(const Field& field, const Grid<uint32_t>& grid);

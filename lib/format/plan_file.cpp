@@ -279,7 +279,7 @@ Result<Plan> ParsePlanNoting(std::span<const uint8_t> bytes, const std::string& 
 }
 
 std::vector<uint8_t> EncodePlan(const Plan& plan) {
-  assert(plan.ends.whole() && plan.microbatch == 1);  // a stage's plan is of no file
+  assert(plan.ends.whole());  // a stage's plan is of no file
   FlatWriter::Builder builder;
   builder.Finish(flatbuffers::Offset<void>(PlanTable(builder, plan)));
   return WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});

@@ -105,8 +105,9 @@ Status ContainerFile::RequireTexts() const {
 Status ContainerFile::RefuseContinuing() const {
   if (!index_->info.continues_texts()) return {};
   return ForeignError(
-             "has a model that continues texts, which is not measured, planned or linked by apps "
-             "yet; give one of another kind")
+             "has a model that continues texts, of which neither importance nor stages are made "
+             "yet; "
+             "give one of another kind")
       .At(name());
 }
 

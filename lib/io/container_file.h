@@ -57,8 +57,7 @@ class ContainerFile {
   [[nodiscard]] Status RequireWhole() const;
   /// Returns a ForeignError if the model takes images: what asks this reads texts.
   [[nodiscard]] Status RequireTexts() const;
-  /// Returns a ForeignError if the model continues texts: a session does, and what asks this does
-  /// not yet.
+  /// Returns a ForeignError if the model continues texts: what asks this is for answers to texts.
   [[nodiscard]] Status RefuseContinuing() const;
   /// Returns an InfeasibleError unless texts can be run on layers that take turns: the container
   /// has both ends of the network, and BitsOfWholeLayers.

@@ -43,7 +43,8 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
   const uint64_t kept = context == 0 ? 0
                                      : KeyValueCache::BytesFor(shape, terms.extent.depth,
                                                                terms.extent.width, context);
-  return transformer + kept + (ends.text ? embedding : 0) +
+  const uint64_t words = terms.extent.keeps_vocabulary ? index.words.bytes() : 0;
+  return transformer + kept + words + (ends.text ? embedding : 0) +
          uint64_t{tokens} * shape.hidden * sizeof(float) +
          (ends.head ? ClassifierHead::RoomFor(shape.hidden, terms.extent.sequences, threads) : 0);
 }

@@ -33,27 +33,6 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
       RemedyFor(*fault));
 }
 
-/// Returns UsageError unless the model continues texts as long as the plan's context, if it has
-/// one, and all of its variants compute the same keys and values.
-Status CheckContext(const ModelInfo& info, const Plan& plan) {
-  if (plan.context == 0) return {};
-  if (!info.shape.causal)
-    return UsageError("the plan has a context, and the model continues no texts");
-  if (plan.context < plan.length || plan.context > info.max_length()) {
-    return UsageError("a context of " + std::to_string(plan.context) +
-                      " tokens, for inputs of up to " + std::to_string(plan.length) +
-                      " and a model of up to " + std::to_string(info.max_length()));
-  }
-  const auto differs = [&](const PlanCore& variant) {
-    return variant.layers != plan.layers || variant.slices != plan.slices ||
-           variant.bits != plan.bits || variant.context != plan.context ||
-           variant.keeps_vocabulary != plan.keeps_vocabulary;
-  };
-  if (plan.turns.empty() && !plan.cascade && std::ranges::none_of(plan.variants, differs))
-    return {};
-  return UsageError("the plan has a context, and runs different shards");
-}
-
 /// Runs one sequence; `rows`: to the hidden rows of the last layer.
 Status RunSequence(Pipeline& pipeline, const Pass& pass, const RunTerms& terms, bool rows,
                    RunResult* result) {
@@ -69,7 +48,8 @@ Status RunSequence(Pipeline& pipeline, const Pass& pass, const RunTerms& terms, 
 
 Status CheckPlan(const ContainerFile& file, const Plan& plan, ComputeType type) {
   STI_RETURN_IF_ERROR(CheckFits(file, plan));
-  STI_RETURN_IF_ERROR(CheckContext(file.index().info, plan));
+  if (plan.context != 0 && !file.index().info.continues_texts())
+    return UsageError("the plan has a context, and the model continues no texts");
   if (plan.cascade && file.index().info.problem == Problem::kMultiLabel) {
     return UsageError(
         "the plan has a cascade, which is for one label an input, and the model gives any number; "
@@ -155,8 +135,8 @@ Status RunPiece(Pipeline& pipeline, std::span<const uint32_t> ids, std::span<con
   return RunSequence(pipeline, {TokenInput{ids, types}, {}, first}, {}, false, result);
 }
 
-Status RunImage(Pipeline& pipeline, std::span<const float> values, const RunTerms& terms,
-                RunResult* result) {
+Status RunImages(Pipeline& pipeline, std::span<const float> values, const RunTerms& terms,
+                 RunResult* result) {
   return RunSequence(pipeline, {ImageInput{values}, {}}, terms, false, result);
 }
 

@@ -199,8 +199,8 @@ Result<RunResult> RunTokens(Pipeline& pipeline, std::span<const uint32_t> ids,
 /// Runs a piece of a sequence, whose first token is the one at `first`, to what the head gives.
 [[nodiscard]] Status RunPiece(Pipeline& pipeline, std::span<const uint32_t> ids,
                               std::span<const uint32_t> types, uint32_t first, RunResult* result);
-/// Runs one image, as ImageInput has them, to what the head gives.
-[[nodiscard]] Status RunImage(Pipeline& pipeline, std::span<const float> values,
-                              const RunTerms& terms, RunResult* result);
+/// Runs one image or several, as ImageInput has them, to what the head gives for each.
+[[nodiscard]] Status RunImages(Pipeline& pipeline, std::span<const float> values,
+                               const RunTerms& terms, RunResult* result);
 
 }  // namespace sti

@@ -34,10 +34,10 @@ void AddUses(const PlanCore& plan, Uses* uses) {
 
 std::vector<RouteId> RoutesAtClock(const Plan& plan, uint64_t clock_khz) {
   const uint64_t clock = clock_khz != 0 ? clock_khz : std::numeric_limits<uint64_t>::max();
-  std::map<uint32_t, RouteId> by_length{{plan.length, RouteId{}}};
+  std::map<uint32_t, RouteId> by_length{{plan.most_tokens(), RouteId{}}};
   for (RouteId id{1}; id.index <= plan.variants.size(); ++id.index) {
     const PlanCore& variant = PlanOf(plan, id);
-    RouteId& chosen = by_length.emplace(variant.length, id).first->second;
+    RouteId& chosen = by_length.emplace(variant.most_tokens(), id).first->second;
     if (Suits(variant, PlanOf(plan, chosen), clock)) chosen = id;
   }
   std::vector<RouteId> routes;

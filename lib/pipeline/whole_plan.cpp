@@ -63,4 +63,14 @@ Result<Plan> MakeHeldPlan(const ContainerIndex& index, const WholePlanOptions& o
   return plan;
 }
 
+void ContinueTexts(bool keeps_vocabulary, Plan* plan) {
+  if (plan->context != 0) return;
+  plan->context = plan->length;
+  plan->keeps_vocabulary = keeps_vocabulary;
+  for (PlanCore& variant : plan->variants) {
+    variant.context = plan->context;
+    variant.keeps_vocabulary = keeps_vocabulary;
+  }
+}
+
 }  // namespace sti

@@ -27,4 +27,8 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
 /// the most bits that it has so. For measuring: what such a plan computes means nothing.
 Result<Plan> MakeHeldPlan(const ContainerIndex& index, const WholePlanOptions& options);
 
+/// Has a plan that says no context continue texts as long as its inputs. `keeps_vocabulary`: the
+/// rows of all words stay in memory meanwhile.
+void ContinueTexts(bool keeps_vocabulary, Plan* plan);
+
 }  // namespace sti

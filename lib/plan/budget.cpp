@@ -5,6 +5,17 @@
 #include <limits>
 
 namespace sti {
+namespace {
+
+/// Returns what the words of the head take of the budget of its start. It computes with a group as
+/// the next one is read, so either the first group counts, or all less what is computed meanwhile.
+double WordsIo(const ComputeLane& lane) {
+  const WordReads& words = lane.words;
+  if (words.groups == 0) return 0;
+  return std::max(words.load_us, words.io_us() - (words.groups - 1) * lane.GroupUs());
+}
+
+}  // namespace
 
 std::vector<double> Budget::Capacities() const {
   const double first_us = target_us ? slack_us() + wake_us - lane.fixed.embed_io_us
@@ -24,10 +35,13 @@ std::vector<double> Budget::Capacities() const {
 
 std::vector<double> ResidentIo(const ComputeLane& lane) {
   std::vector<double> resident_us(lane.layers);
-  if (lane.resident_us.empty() || resident_us.empty()) return resident_us;
-  std::copy_n(lane.resident_us.begin(), resident_us.size(), resident_us.begin());
-  const double last_us = lane.LayerUs(lane.layers - 1);
-  resident_us.back() += std::max(0.0, lane.resident_us.back() - last_us);
+  if (resident_us.empty()) return resident_us;
+  double head_us = WordsIo(lane);
+  if (!lane.resident_us.empty()) {
+    std::copy_n(lane.resident_us.begin(), resident_us.size(), resident_us.begin());
+    head_us += lane.resident_us.back();
+  }
+  resident_us.back() += std::max(0.0, head_us - lane.LayerUs(lane.layers - 1));
   return resident_us;
 }
 

@@ -39,8 +39,8 @@ struct Budget {
 };
 
 /// Returns [layers] what the lane's resident parts take of each layer's budget: 0 of a warm run.
-/// The last layer also pays for the head's part as far as that takes longer than the layer's
-/// compute, which hides it.
+/// The last layer also pays for the head's part, and the words that it reads, as far as that takes
+/// longer than the layer's compute, which hides it.
 std::vector<double> ResidentIo(const ComputeLane& lane);
 
 /// Returns what is left of each layer's budget, in microseconds. AIB(0) = bonus + slack - embed_io,

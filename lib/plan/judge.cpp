@@ -166,6 +166,11 @@ std::vector<Verdict> TurnsOf(const CheckedInput& input, const Judging& judging,
   return verdicts;
 }
 
+/// Returns whether plans of a strategy are made even where they are late.
+bool MayBeLate(Strategy strategy) {
+  return strategy == Strategy::kStiPaper || strategy == Strategy::kRandom;
+}
+
 }  // namespace
 
 DeviceModels ModelsForRun(const CheckedInput& input, const DeviceModels& for_target,
@@ -307,6 +312,42 @@ void FillFigures(const Verdict& verdict, PlanTurn* turn) {
   turn->predicted_latency_us = verdict.latency_us;
   turn->predicted_p99_us = verdict.p99_us;
   turn->quality = verdict.quality;
+}
+
+Result<std::string> FillTogether(const CheckedInput& input, const Judging& judging, Plan* plan) {
+  std::string problem;
+  const auto note = [&](const std::string& who, const Verdict& verdict) {
+    const bool late = !verdict.valid && !MayBeLate(plan->strategy);
+    if (problem.empty() && (late || !verdict.fits_memory)) problem = who + verdict.problem;
+  };
+  STI_ASSIGN_OR_RETURN(const DeviceModels devices, DevicesOf(input, judging, *plan));
+  plan->staging_bytes.reset();  // not yet said of all together
+  const Verdict all = Evaluate(input, judging, devices, *plan);
+  FillFigures(all, plan);
+  if (!all.fits_memory) {
+    return "the plan, its variants and turns need " + std::to_string(all.peak_bytes) +
+           " bytes together";
+  }
+  note("with its variants and turns the plan ", all);
+  for (PlanCore& variant : plan->variants) {
+    STI_ASSIGN_OR_RETURN(const DeviceModels its_own, DevicesOf(input, judging, variant));
+    variant.staging_bytes = std::min(variant.staging_bytes, plan->staging_bytes);
+    const Verdict verdict = EvaluateVariant(input, judging, its_own, variant);
+    FillFigures(verdict, &variant);
+    note("the variant for " + std::to_string(variant.length) + " tokens ", verdict);
+  }
+  for (PlanTurn& turn : plan->turns) {
+    if (&turn == &plan->turns.front()) {  // the plan itself
+      turn.aib_us = plan->aib_us;
+      turn.predicted_latency_us = plan->predicted_latency_us;
+      turn.predicted_p99_us = plan->predicted_p99_us;
+      continue;
+    }
+    const Verdict verdict = Evaluate(input, judging, devices, *plan, &turn);
+    FillFigures(verdict, &turn);
+    note("a later turn ", verdict);
+  }
+  return problem;
 }
 
 }  // namespace sti

@@ -95,4 +95,8 @@ void FillFigures(const Verdict& verdict, PlanCore* plan);
 /// Writes the figures into the turn.
 void FillFigures(const Verdict& verdict, PlanTurn* turn);
 
+/// Gives a plan, its variants and its turns the figures that they have together, with one arena in
+/// one memory. Returns why one of them does not do there; empty if all do.
+Result<std::string> FillTogether(const CheckedInput& input, const Judging& judging, Plan* plan);
+
 }  // namespace sti

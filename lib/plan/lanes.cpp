@@ -15,9 +15,9 @@ class Lanes {
       : lane_(lane),
         staging_bytes_(staging_bytes),
         spans_(spans),
-        staged_(lane.layers + 1),
+        staged_(lane.layers + 1 + lane.words.groups),
         waits_(lane.layers + 1),
-        ends_us_(lane.layers),
+        ends_us_(staged_.size()),
         io_us_(-wake_us),
         compute_us_(lane.fixed.embed_io_us) {
     if (io_us_ >= 0) ReadTableRows();
@@ -55,17 +55,40 @@ class Lanes {
     return true;
   }
 
-  /// The label's moment, where there is room for the head's part.
+  /// The label's moment, where there is room for the head's part and a group of its words.
   std::optional<double> Finish() {
     if (!ReadResidentsUntil(lane_.layers)) return std::nullopt;
     ComputeUntil(lane_.layers);
     if (!rows_read_) ReadTableRows();
     if (!lane_.resident_us.empty()) compute_us_ = std::max(compute_us_, io_us_);
+    if (lane_.words.groups > 0) return FinishWords();
     Compute(Kind::kHead, 0, lane_.fixed.head_us);
     return compute_us_;
   }
 
  private:
+  /// Reads the words of the head and computes it, group by group: nothing if there is no room for
+  /// one. Both lanes' stretches are shown as one each.
+  std::optional<double> FinishWords() {
+    ends_us_[next_++] = compute_us_;
+    std::optional<double> io_start_us;
+    double start_us = 0;
+    for (uint32_t group = 0; group < lane_.words.groups; ++group) {
+      if (!MakeRoom(lane_.words.bytes)) return std::nullopt;
+      if (!io_start_us) io_start_us = io_us_;
+      io_us_ += lane_.words.load_us;
+      used_ += lane_.words.bytes;
+      staged_[next_] += lane_.words.bytes;
+      compute_us_ = std::max(compute_us_, io_us_);
+      if (group == 0) start_us = compute_us_;
+      compute_us_ += lane_.GroupUs();
+      ends_us_[next_++] = compute_us_;
+    }
+    Note(Kind::kResident, lane_.layers, *io_start_us, io_us_);
+    Note(Kind::kHead, 0, start_us, compute_us_);
+    return compute_us_;
+  }
+
   void Note(Kind kind, size_t index, double start_us, double end_us) {
     const bool shown = end_us > start_us || kind == Kind::kLoad || kind == Kind::kLayer;
     if (spans_ != nullptr && shown) spans_->push_back({kind, index, start_us, end_us});
@@ -123,14 +146,14 @@ class Lanes {
   const ComputeLane& lane_;
   const std::optional<uint64_t> staging_bytes_;
   std::vector<LaneSpan>* spans_;
-  std::vector<uint64_t> staged_;  ///< bytes read for each layer, and the head
-  std::vector<bool> waits_;       ///< for each of them, that something is read for it
-  std::vector<double> ends_us_;   ///< when each computed layer ended
+  std::vector<uint64_t> staged_;  ///< bytes read for each layer, the head, and groups of its words
+  std::vector<bool> waits_;       ///< for each layer and the head, that something is read for it
+  std::vector<double> ends_us_;   ///< when each layer ended, the head began, and had each group
   double io_us_;
   double compute_us_;
   bool rows_read_ = false;
   uint64_t used_ = 0;  ///< bytes staged now
-  uint32_t next_ = 0;  ///< layer to compute next
+  uint32_t next_ = 0;  ///< layer to compute next, then the head and its groups
   uint32_t residents_read_ = 0;
   uint32_t oldest_ = 0;  ///< first layer not freed
 };
@@ -169,6 +192,7 @@ double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> sha
     work(Kind::kLoad, i, shards[i].load_us);
   }
   read_parts(lane.layers);
+  work(Kind::kResident, lane.layers, lane.words.io_us());
   work(Kind::kEmbed, 0, lane.fixed.embed_us);
   for (size_t k = 0; k < lane.layers; ++k) work(Kind::kLayer, k, lane.LayerUs(k));
   work(Kind::kHead, 0, lane.fixed.head_us);

@@ -21,6 +21,18 @@ struct StreamedShard {
   ShardAtBits shard = {};  ///< for who draws it; no time hangs on it
 };
 
+/// The rows of all words, as a run reads them for the head: in `groups` equal ones, behind all
+/// shards. The head takes one after the other, and none is kept.
+struct WordReads {
+  uint32_t groups = 0;  ///< 0: the run reads none
+  /// The bytes of a group, which takes staging as shards do; those that stay take it when they
+  /// come.
+  uint64_t bytes = 0;
+  double load_us = 0;  ///< of a group
+
+  [[nodiscard]] double io_us() const { return groups * load_us; }  ///< of all
+};
+
 /// Holds the times of what the compute lane does: embeddings, `layers` layers, head.
 struct ComputeLane {
   FixedTimes fixed;
@@ -34,6 +46,7 @@ struct ComputeLane {
   std::vector<uint64_t> resident_bytes = {};
   /// [layers] microseconds that the bits of a layer's shards add to it; empty: nothing.
   std::vector<double> decode_us = {};
+  WordReads words = {};
 
   [[nodiscard]] double LayerUs(size_t k) const {
     return (k + 1 < layers ? layer_us : last_us) + DecodeUs(k, k + 1);
@@ -46,6 +59,8 @@ struct ComputeLane {
   [[nodiscard]] double layers_us() const {
     return layers == 0 ? 0 : UntilUs(layers - 1) + LayerUs(layers - 1);
   }
+  /// Returns the part of the head's time that goes to one group of words.
+  [[nodiscard]] double GroupUs() const { return fixed.head_us / words.groups; }
   /// Returns the time of all that is computed.
   [[nodiscard]] double compute_us() const { return fixed.compute_us() + layers_us(); }
 
@@ -66,7 +81,7 @@ struct LaneSpan {
   enum class Kind : uint8_t { kOpen, kRows, kResident, kLoad, kEmbed, kLayer, kHead };
   Kind kind = Kind::kRows;
   /// For kLoad the index in the list of shards; for kLayer and kResident the position among the
-  /// executed layers, or the number of layers for the head's part.
+  /// executed layers, or the number of layers for the head's part and its words, which are one.
   size_t index = 0;
   double start_us = 0;
   double end_us = 0;
@@ -77,8 +92,9 @@ constexpr bool IsIo(LaneSpan::Kind kind) { return kind <= LaneSpan::Kind::kLoad;
 
 /// Returns the microseconds from the start of the input to its label; nothing if one layer alone
 /// needs more staging than there is. The IO lane reads the embedding rows, then `shards` in order;
-/// in a cold start, the shards of a layer come behind its resident part. A layer starts when the
-/// one before has ended and its shards are there (STI 5.5). `staging_bytes` bounds what is read and
+/// in a cold start, the shards of a layer come behind its resident part, and the words of the head
+/// behind them all. A layer starts when the one before has ended and its shards are there (STI
+/// 5.5). `staging_bytes` bounds what is read and
 /// not yet freed; the shards of a layer are freed when it ends.
 ///
 /// With a lead of `wake_us` the shards start that much before the text is there; the embedding rows

@@ -10,23 +10,27 @@
 #include "plan/play/shard_costs.h"
 #include "plan/shard_room.h"
 #include "types/fields.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
 
-constexpr uint64_t kBlock = 4096;                  // of direct reads
-constexpr uint64_t kUnknownReadBytes = 256 << 10;  // where the profile does not say
+constexpr uint64_t kBlock = 4096;  // of direct reads
 
 StagingNeed AllOf(const PlannedRun& run) {
   StagingNeed need;
   std::vector<uint64_t> layer_bytes = run.lane.resident_bytes;
   layer_bytes.resize(run.lane.layers + 1);  // and the head
   for (uint64_t part : layer_bytes) need.enough += part;
+  const WordReads& words = run.lane.words;
+  layer_bytes.push_back(words.bytes);
+  need.enough += words.groups * words.bytes;
   for (const StreamedShard& shard : run.streamed) {
     need.enough += shard.bytes;
     layer_bytes[shard.position] += shard.bytes;
   }
   need.least = *std::max_element(layer_bytes.begin(), layer_bytes.end());
+  need.enough = std::max(need.enough, need.least);
   return need;
 }
 
@@ -141,7 +145,8 @@ std::vector<double> PlannedRun::StreamedIo() const {
 PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                  const PlanTurn* turn) {
   PlannedRun run;
-  run.lane = LaneOf(input, device, plan.layers, plan.width, plan.cold, plan.ends);
+  run.lane =
+      LaneOf(input, device, plan.layers, plan.width, {plan.cold, plan.ends, plan.keeps_vocabulary});
   run.lane.decode_us = DecodeTimes(device, turn == nullptr ? plan.bits : turn->bits);
   run.streamed.reserve(plan.layers.size() * plan.width);
   if (turn != nullptr) {
@@ -170,12 +175,13 @@ double StallOf(const PlannedRun& run, double start_us, double latency_us) {
 PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const PlanCore& plan,
                   const PlannedRun& run, double latency_us) {
   const FixedTimes& fixed = devices.median.fixed();
+  const bool has_rows = run.lane.words.groups == 0 && plan.keeps_vocabulary;
   ColdTimes cold;
   if (plan.cold) cold = ColdTimesOf(input, devices.median, plan.layers);
   PlanTimes times;
   times.start_us = cold.start_us;
   times.open_io_us = cold.open_io_us;
-  times.embed_io_us = fixed.embed_io_us + cold.embedding_us;
+  times.embed_io_us = (has_rows ? 0 : fixed.embed_io_us) + cold.embedding_us;
   times.embed_us = fixed.embed_us;
   const MeanDecode decode(run.lane.decode_us);
   const MeanDecode decode_p99(DecodeTimes(devices.p99, plan.bits));
@@ -188,6 +194,7 @@ PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const 
         UnlessZero(devices.p99.LastLayerUs(plan.width).value_or(0) + decode_p99.last_us);
   }
   times.head_us = fixed.head_us;
+  times.head_io_us = run.lane.words.io_us();
   times.stall_us = StallOf(run, cold.start_us, latency_us);
   cold.resident_us.resize(plan.layers.size());  // the head's part goes
   times.layer_io_us = std::move(cold.resident_us);
@@ -214,7 +221,7 @@ StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& pro
   StagingNeed need = AllOf(runs.front());
   // Nothing is computed, and freed, before all is there.
   if (runs.front().serial) return {need.enough, need.enough};
-  const uint64_t read_bytes = profile.read_bytes != 0 ? profile.read_bytes : kUnknownReadBytes;
+  const uint64_t read_bytes = profile.read_bytes != 0 ? profile.read_bytes : kUsualReadBytes;
   uint64_t undelayed = 0;
   for (const PlannedRun& run : runs) undelayed = std::max(undelayed, LeastUndelayed(run, need));
   const uint64_t ring_bytes = std::max(read_bytes * std::max(profile.read_depth, 1u),

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/function_ref.h"
@@ -17,6 +18,7 @@
 #include "plan/search/measured_cascades.h"
 #include "plan/search/search.h"
 #include "plan/text.h"
+#include "types/fields.h"
 #include "types/plan_check.h"
 
 namespace sti {
@@ -25,13 +27,18 @@ namespace {
 /// Targets of a search by halves are this close, relative to the target.
 constexpr double kTargetPrecision = 1e-3;
 
+/// Behind a prompt, a text goes on by one token a pass.
+constexpr uint32_t kLengthOfToken = 1;
+
 void SayTimes(const PlanningContext& context) {
   const DeviceModel& device = context.devices.deciding();
   const bool p99 = context.request.judging.risk == Risk::kP99;
   const double wake_us = context.request.wake_us.value_or(0);
   context.Say("times: " + std::string(p99 ? "p99" : "median") + " at length " +
-              std::to_string(device.length()) + " for " + std::to_string(context.scope.length) +
-              " tokens; T_fixed " + Ms(device.fixed().compute_us()) + ", embedding rows " +
+              std::to_string(device.length()) + " for " +
+              (context.scope.batch > 1 ? std::to_string(context.scope.batch) + " x " : "") +
+              std::to_string(context.scope.length) + " tokens; T_fixed " +
+              Ms(device.fixed().compute_us()) + ", embedding rows " +
               Ms(device.fixed().embed_io_us) + " of IO" +
               (wake_us > 0 ? ", woken " + Ms(wake_us) + " ahead" : ""));
 }
@@ -66,49 +73,6 @@ double SumOfBits(const PlanCore& plan) {
   return std::accumulate(plan.bits.values().begin(), plan.bits.values().end(), 0.0);
 }
 
-/// Returns whether plans of a strategy are made even where they are late.
-bool MayBeLate(Strategy strategy) {
-  return strategy == Strategy::kStiPaper || strategy == Strategy::kRandom;
-}
-
-/// Gives a plan, its variants and its turns the figures that they have together, with one arena in
-/// one memory. Returns why one of them does not do there; empty if all do.
-Result<std::string> FillTogether(const CheckedInput& input, const Judging& judging, Plan* plan) {
-  std::string problem;
-  const auto note = [&](const std::string& who, const Verdict& verdict) {
-    const bool late = !verdict.valid && !MayBeLate(plan->strategy);
-    if (problem.empty() && (late || !verdict.fits_memory)) problem = who + verdict.problem;
-  };
-  STI_ASSIGN_OR_RETURN(const DeviceModels devices, DevicesOf(input, judging, *plan));
-  plan->staging_bytes.reset();  // not yet said of all together
-  const Verdict all = Evaluate(input, judging, devices, *plan);
-  FillFigures(all, plan);
-  if (!all.fits_memory) {
-    return "the plan, its variants and turns need " + std::to_string(all.peak_bytes) +
-           " bytes together";
-  }
-  note("with its variants and turns the plan ", all);
-  for (PlanCore& variant : plan->variants) {
-    STI_ASSIGN_OR_RETURN(const DeviceModels its_own, DevicesOf(input, judging, variant));
-    variant.staging_bytes = std::min(variant.staging_bytes, plan->staging_bytes);
-    const Verdict verdict = EvaluateVariant(input, judging, its_own, variant);
-    FillFigures(verdict, &variant);
-    note("the variant for " + std::to_string(variant.length) + " tokens ", verdict);
-  }
-  for (PlanTurn& turn : plan->turns) {
-    if (&turn == &plan->turns.front()) {  // the plan itself
-      turn.aib_us = plan->aib_us;
-      turn.predicted_latency_us = plan->predicted_latency_us;
-      turn.predicted_p99_us = plan->predicted_p99_us;
-      continue;
-    }
-    const Verdict verdict = Evaluate(input, judging, devices, *plan, &turn);
-    FillFigures(verdict, &turn);
-    note("a later turn ", verdict);
-  }
-  return problem;
-}
-
 /// The parts of what is asked for that a plan has. A plan without one of them says what it costs.
 struct Parts {
   bool guarantee = false;
@@ -131,6 +95,7 @@ class Planner {
   [[nodiscard]] Result<Plan> Make(const Parts& parts) const {
     STI_ASSIGN_OR_RETURN(const Scopes asked, ScopesOf(parts));
     if (parts.cascade) return FitForAFile(WithCascade(asked));
+    if (input_->info.continues_texts()) return FitForAFile(WithContext(asked, parts));
 
     // A least accuracy becomes a target.
     STI_ASSIGN_OR_RETURN(const PlanningTerms terms, TermsFor(asked.front()));
@@ -158,6 +123,7 @@ class Planner {
   [[nodiscard]] static Result<Plan> WithOrWithoutWords(const Scopes& scopes, Way make);
   [[nodiscard]] Result<Plan> InScopes(const Scopes& scopes, const PlanningTerms& terms,
                                       const Parts& parts) const;
+  [[nodiscard]] Result<Plan> WithContext(const Scopes& asked, const Parts& parts) const;
   [[nodiscard]] Result<Plan> WithCosts(Plan plan, const Parts& parts) const;
   [[nodiscard]] Result<Plan> WithCascade(const Scopes& asked) const;
   [[nodiscard]] Result<Plan> FitForAFile(Result<Plan> plan) const;
@@ -194,9 +160,10 @@ bool Planner::ServesAllLengths(const Parts& parts) const {
          parts.variants && !parts.cascade && !input_->info.embeds();
 }
 
-/// Returns lengths and clocks of the plan and its variants; the plan's own first.
+/// Returns lengths, batches and clocks of the plan and its variants; the plan's own first.
 Result<Scopes> Planner::ScopesOf(const Parts& parts) const {
-  STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(input_, request_.length));
+  STI_ASSIGN_OR_RETURN(uint32_t length, PlannedLength(input_, request_.length));
+  if (request_.length == 0 && request_.context != 0) length = std::min(length, request_.context);
   const size_t clocks = std::max<size_t>(1, request_.clocks.size());
   std::vector<uint32_t> lengths = request_.further_lengths;
   lengths.push_back(length);
@@ -204,14 +171,20 @@ Result<Scopes> Planner::ScopesOf(const Parts& parts) const {
     for (const ComputeSample& sample : input_->profile.compute)
       lengths.push_back(std::min(sample.length, length));
   }
+  if (input_->info.continues_texts() && !request_.cold()) lengths.push_back(kLengthOfToken);
   std::sort(lengths.begin(), lengths.end(), std::greater<>());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   lengths.resize(std::min(lengths.size(), std::max<size_t>(1, kMostPlans / clocks)));
   Scopes scopes;
-  scopes.reserve(lengths.size() * clocks);
+  std::set<uint32_t, std::greater<>> batches(request_.batches.begin(), request_.batches.end());
+  if (batches.empty()) batches.insert(1);
+  scopes.reserve(lengths.size() * batches.size() * clocks);
   for (uint32_t each : lengths) {
-    if (request_.clocks.empty()) scopes.push_back({.length = each, .clock = 0});
-    for (uint64_t clock : request_.clocks) scopes.push_back({.length = each, .clock = clock});
+    for (uint32_t batch : batches) {
+      if (request_.clocks.empty()) scopes.push_back({.length = each, .batch = batch});
+      for (uint64_t clock : request_.clocks)
+        scopes.push_back({.length = each, .clock = clock, .batch = batch});
+    }
   }
   if (!parts.variants) scopes.resize(1);
   return scopes;
@@ -360,8 +333,43 @@ Result<Plan> Planner::InScopes(const Scopes& scopes, const PlanningTerms& terms,
     STI_ASSIGN_OR_RETURN(problem, FillTogether(input_, request_.judging, &plan));
   }
   if (problem.empty()) return plan;
-  return InfeasibleError(problem).Fix(Remedy::kRaiseInRequest,
-                                      "memory_bytes, lower turn_bytes or plan fewer lengths");
+  const bool for_labels = scopes.front().context == 0;
+  return InfeasibleError(problem).Fix(
+      Remedy::kRaiseInRequest,
+      for_labels ? "memory_bytes, lower turn_bytes or plan fewer lengths" : "memory_bytes");
+}
+
+/// Makes the plan of a model that continues texts. The rows of all words stay in memory where there
+/// is room for them beside the shards: each token needs them all.
+Result<Plan> Planner::WithContext(const Scopes& asked, const Parts& parts) const {
+  const PlanningTerms terms = PlanningTerms::Of(request_);
+  Scopes scopes = asked;
+  for (PlanningScope& scope : scopes) {
+    scope.context = request_.context == 0 ? asked.front().length : request_.context;
+    scope.keeps_vocabulary = true;
+  }
+  const uint64_t row_bytes = uint64_t{input_->info.shape.vocabulary} * input_->memory.row_bytes;
+  const std::string words = "words: the head's " + Counted(input_->info.shape.vocabulary, "row") +
+                            ", " + std::to_string(row_bytes) + " bytes, ";
+  std::vector<std::string> lines;
+  Result<Plan> plan = Planner(input_, request_, &lines).InScopes(scopes, terms, parts);
+  if (plan.ok() || !request_.judging.memory_bytes || plan.error().kind != ErrorKind::kInfeasible) {
+    Say(words + "stay in memory");
+    for (std::string& line : lines) Say(std::move(line));
+    return plan;
+  }
+  for (PlanningScope& scope : scopes) scope.keeps_vocabulary = false;
+  Say(words + "are read in each pass, for want of memory");
+  return InScopes(scopes, terms, parts);
+}
+
+/// Returns the host's own submodel, planned for the length and the clock of a scope.
+PlanCore AsInScope(const Plan& host, const PlanningScope& scope) {
+  PlanCore variant = host;
+  variant.length = scope.length;
+  variant.freq = UnlessZero(scope.clock);
+  if (scope.length == kLengthOfToken) variant.wake_us.reset();  // it comes right behind another
+  return variant;
 }
 
 /// Gives `host` a variant for each scope but the first, its own. They share its preload buffer. A
@@ -371,6 +379,10 @@ Status Planner::AddVariants(const Scopes& scopes, const PlanningTerms& terms, co
   host->variants.reserve(scopes.size() - 1);
   for (size_t i = 1; i < scopes.size(); ++i) {
     PlanningScope scope = scopes[i];
+    if (scope.context != 0) {  // one text runs under them all, with its keys and values
+      host->variants.push_back(AsInScope(*host, scope));
+      continue;
+    }
     scope.host = host;
     const Result<PlanningContext> context = ContextOf(scope, terms);
     Result<Plan> variant = context.ok() ? PlanOne(*context) : Result<Plan>(context.error());

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/log.h"
 #include "base/remedy.h"
 #include "plan/device_model.h"
 #include "plan/play/shard_costs.h"
@@ -117,6 +118,14 @@ Status ValidateTurns(const PlanRequest& request) {
                       "turn_bytes");
 }
 
+/// Returns an error if passes of no images are asked for, or of more than a plan may have.
+Status ValidateBatches(const PlanRequest& request) {
+  const auto may_be = [](uint32_t batch) { return batch >= 1 && batch <= kMaxMicrobatch; };
+  if (std::ranges::all_of(request.batches, may_be)) return {};
+  return Unreasonable("a pass has 1 to " + std::to_string(kMaxMicrobatch) + " images", kGive,
+                      "batches 1,4");
+}
+
 /// Returns an error if a cascade is asked for beside what it does not go with.
 Status ValidateCascade(const PlanRequest& request) {
   const bool by_tabi = request.strategy == Strategy::kTabi;
@@ -195,8 +204,10 @@ Status ValidateRequest(const PlanRequest& request) {
   if (!(wake_us >= 0) || !std::isfinite(wake_us))
     return Unreasonable("the lead time is not a time", kGive, "wake_us 50ms");
   STI_RETURN_IF_ERROR(ValidateTurns(request));
-  const size_t plans =
-      (request.further_lengths.size() + 1) * std::max<size_t>(1, request.clocks.size());
+  STI_RETURN_IF_ERROR(ValidateBatches(request));
+  const size_t plans = (request.further_lengths.size() + 1) *
+                       std::max<size_t>(1, request.batches.size()) *
+                       std::max<size_t>(1, request.clocks.size());
   if (plans > kMostPlans)
     return UsageError("more than " + std::to_string(kMostPlans) + " lengths and clocks; drop some");
   if (plans > 1 && DelayModelFor(request.strategy) == DelayModel::kMemory)
@@ -241,10 +252,37 @@ Status ValidateForImages(const PlanRequest& request) {
   return Unreasonable(why + " whose accuracy nothing measures yet", kDrop, "min_accuracy");
 }
 
+/// Returns an error if a request for a model that continues texts is for what labels alone have, or
+/// for a text that is longer than the model, or shorter than its prompt.
+Status ValidateToContinue(const PlanRequest& request, const ModelInfo& info) {
+  const std::string why = "the model continues texts,";
+  if (const char* part = ModeField(request); part != nullptr)
+    return Unreasonable(why + " and this is for labels", kDrop, part);
+  if (request.min_accuracy)
+    return Unreasonable(why + " whose accuracy nothing measures", kDrop, "min_accuracy");
+  if (request.context == 0) return {};
+  if (request.context > info.max_length()) {
+    return Unreasonable(
+        "a context of more than the model's " + Counted(info.max_length(), "position"), kLower,
+        "context");
+  }
+  const auto& further = request.further_lengths;
+  const uint32_t length = further.empty()
+                              ? request.length
+                              : std::max(request.length, *std::ranges::max_element(further));
+  if (length <= request.context) return {};
+  return Unreasonable("a prompt of more tokens than the context", kLower, "length");
+}
+
 }  // namespace
 
 Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
+  if (request.context != 0 && !info.continues_texts())
+    return Unreasonable("the model continues no texts", kDrop, "context");
   if (!info.has_text()) return ValidateForImages(request);
+  if (!request.batches.empty())
+    return Unreasonable("texts run one at a time, in no batch", kDrop, "batches");
+  if (info.continues_texts()) return ValidateToContinue(request, info);
   if (info.has_labels()) return {};
   if (info.labels_tokens()) {
     const std::string why = "the model labels tokens, and";
@@ -299,6 +337,7 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
         std::max(request.preload_bytes, plan.cascade->levels.front().plan.preload_bytes);
   }
   request.length = plan.length;
+  request.context = plan.context;
   request.wake_us = plan.wake_us;
   if (!plan.turns.empty()) {
     request.mode =
@@ -309,9 +348,11 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
   request.allow_untrained = !info.WasTrained(SubmodelOf(plan));
   std::set<uint32_t> lengths{plan.length};
   std::set<uint64_t, std::greater<>> clocks{plan.freq.value_or(0)};
+  std::set<uint32_t> batches{plan.microbatch};
   for (const PlanCore& variant : plan.variants) {
     lengths.insert(variant.length);
     clocks.insert(variant.freq.value_or(0));
+    batches.insert(variant.microbatch);
     request.allow_untrained = request.allow_untrained || !info.WasTrained(SubmodelOf(variant));
   }
   if (plan.cascade) {
@@ -319,6 +360,7 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
       request.allow_untrained = request.allow_untrained || !info.WasTrained(SubmodelOf(level.plan));
   }
   if (lengths.size() > 1) request.further_lengths.assign(lengths.begin(), lengths.end());
+  if (*batches.rbegin() > 1) request.batches.assign(batches.begin(), batches.end());
   // A plan that names no clock counts on the highest.
   if (!clocks.contains(0)) request.clocks.assign(clocks.begin(), clocks.end());
   return request;

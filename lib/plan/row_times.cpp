@@ -70,9 +70,9 @@ DeviceModels WithRowShare(const DeviceModels& devices, const RowShare& share) {
 
 Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging,
                                const PlanCore& plan) {
-  STI_ASSIGN_OR_RETURN(
-      const DeviceModels devices,
-      DeviceModels::Make(input, plan.length, plan.freq.value_or(0), judging, plan.target_us));
+  STI_ASSIGN_OR_RETURN(const DeviceModels devices,
+                       DeviceModels::Make(input, plan.length, plan.freq.value_or(0), judging,
+                                          plan.target_us, plan.microbatch));
   return WithRowShare(devices, {plan.row_share, plan.row_p99_share});
 }
 

@@ -88,7 +88,9 @@ Result<std::vector<double>> SweepTargets(const PlanInput& input, const PlanReque
   STI_RETURN_IF_ERROR(ValidateRequest(any));
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
   STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(checked, request.length));
-  const PlanningScope scope{length, request.clocks.empty() ? 0 : request.clocks[0], nullptr};
+  PlanningScope scope{.length = length};
+  if (!request.clocks.empty()) scope.clock = request.clocks[0];
+  if (!request.batches.empty()) scope.batch = request.batches[0];
   STI_ASSIGN_OR_RETURN(const PlanningContext context,
                        PlanningContext::Make(checked, any, scope, nullptr));
   std::optional<double> least_us;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "model/key_value_cache.h"
 #include "profile/profile_numbers.h"
 
 namespace sti {
@@ -46,24 +47,38 @@ struct LayerWork {
   uint32_t next = 0;
 };
 
+// Returns the keys and values of the tokens in front of a pass: of a pass of one token those of the
+// longest text that is profiled, since it goes on with one. Nothing of a pass that has all.
+std::shared_ptr<KeyValueCache> TokensBefore(const ProfileBench& bench, const PassSize& pass,
+                                            uint32_t width) {
+  const ModelInfo& info = bench.model.index().info;
+  if (!info.continues_texts() || pass.tokens() > 1) return nullptr;
+  auto cache = std::make_shared<KeyValueCache>(info.shape, 1, width, bench.longest);
+  std::ranges::fill(cache->memory().span(), uint8_t{0});
+  cache->Add(bench.longest - 1);
+  return cache;
+}
+
 // Times a layer of a pass, while `share` of the shards of one are read beside it.
 TimedQuantity TimesLayer(ProfileBench& bench, const std::shared_ptr<LayerWork>& work,
                          const PassSize& pass, OutputRows rows, double share) {
   TimedQuantity layer;
-  layer.begin = [&bench, pass, width = static_cast<uint32_t>(work->slices.size())] {
+  const auto width = static_cast<uint32_t>(work->slices.size());
+  const auto before = TokensBefore(bench, pass, width);
+  layer.begin = [&bench, pass, width, context = before ? bench.longest : 0] {
     bench.lane->Pause();
-    bench.transformer->Reserve(pass.tokens(), width);
+    bench.transformer->Reserve(pass.tokens(), width, context);
   };
   std::vector<uint32_t> offsets(pass.batch + 1);
   for (uint32_t i = 0; i <= pass.batch; ++i) offsets[i] = i * pass.length;
-  layer.once = [&bench, share, rows, work, offsets = std::move(offsets)]() -> Result<double> {
+  layer.once = [&bench, share, rows, work, before,
+                offsets = std::move(offsets)]() -> Result<double> {
     bench.lane->Load(share);
     const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
     const LayerParameters& parameters = bench.model.resident().layers[work->layers[at]];
-    return TimeUs([&] {
-      bench.transformer->RunLayer({{offsets}, {work->views[at], work->slices, parameters}, rows},
-                                  bench.hidden.data());
-    });
+    LayerCall call{{offsets}, {work->views[at], work->slices, parameters}, rows};
+    if (before) call.kept = before->Layer(0);
+    return TimeUs([&] { bench.transformer->RunLayer(call, bench.hidden.data()); });
   };
   return layer;
 }

@@ -226,6 +226,17 @@ std::vector<uint32_t> LengthsFor(std::vector<uint32_t> lengths, const ModelInfo&
   return lengths;
 }
 
+std::vector<uint32_t> UsualLengths(const ModelInfo& info) {
+  std::vector<uint32_t> lengths(std::begin(kUsualLengths), std::end(kUsualLengths));
+  if (info.continues_texts()) lengths.push_back(1);
+  return LengthsFor(std::move(lengths), info);
+}
+
+uint32_t LeastProfiledLength(const ModelInfo& info) {
+  const bool has_controls = info.has_text() && !info.continues_texts();
+  return has_controls ? 3 : 1;
+}
+
 std::vector<uint32_t> TrainedWidths(const ModelInfo& info) {
   const uint32_t narrowest = info.SmallestTrained().width;
   std::vector<uint32_t> widths(info.shape.width - narrowest + 1);

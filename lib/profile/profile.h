@@ -47,6 +47,12 @@ struct ProfileOptions {
 /// Returns `lengths` ascending and each once; one that the model does not take becomes the longest
 /// that it does. Of a model of images the one length that it has.
 std::vector<uint32_t> LengthsFor(std::vector<uint32_t> lengths, const ModelInfo& info);
+/// Returns the lengths that are measured of a model where nobody asks for others: kUsualLengths, as
+/// LengthsFor has them, and 1 of one that continues texts, which it does by a token a pass.
+std::vector<uint32_t> UsualLengths(const ModelInfo& info);
+/// Returns the fewest tokens of an input that is worth a measurement: its control tokens and one
+/// more.
+uint32_t LeastProfiledLength(const ModelInfo& info);
 /// Returns the widths that the model was trained for, ascending.
 std::vector<uint32_t> TrainedWidths(const ModelInfo& info);
 

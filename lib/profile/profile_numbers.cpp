@@ -211,6 +211,11 @@ Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, const Pass
   // The rows are there before they are summed for the first time.
   if (bench.tokenizer != nullptr) STI_RETURN_IF_ERROR(ReadRows(bench, *work));
   STI_RETURN_IF_ERROR(TimeEmbedding(bench, *work));
+  // The words of a head come with the first run, and are there in all others.
+  if (bench.model.index().info.continues_texts()) {
+    const Result<double> first = bench.rehearsal->TailUs(work->inputs.pass());
+    if (!first.ok()) return first.error();
+  }
   return work;
 }
 

@@ -27,6 +27,12 @@ PlanCore PlanOfLayers(const PlanCore& whole, std::span<const uint32_t> layers, u
   return plan;
 }
 
+/// Opens the container as the device likes to be read.
+Result<ContainerFile> OpenLike(const BlockSourcePtr& source, const RehearsalOptions& options) {
+  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(source, options.way, options.shape.depth));
+  return ContainerFile::Open(std::move(reader));
+}
+
 }  // namespace
 
 double EndOfRunUs(const RunReport& run) {
@@ -37,8 +43,7 @@ double EndOfRunUs(const RunReport& run) {
 
 Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
                                                    const RehearsalOptions& options) {
-  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(source, options.way, options.shape.depth));
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(std::move(reader)));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, OpenLike(source, options));
   const ContainerIndex& index = file.index();
   STI_RETURN_IF_ERROR(file.RequireWholeLayers());
   const std::vector<uint32_t> offered = index.BitsOfWholeLayers();
@@ -49,6 +54,8 @@ Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
   whole.read_bytes = options.shape.bytes;
   whole.read_depth = options.shape.depth;
   whole.microbatch = options.batch;
+  const bool has_words = index.info.continues_texts();
+  whole.keeps_vocabulary = has_words;
 
   // One plan has them all, as variants that its runs are told to take. Their clocks tell them
   // apart. The plan itself is one slice, beside which rows are read.
@@ -75,6 +82,13 @@ Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
   how.arithmetic = options.arithmetic;
   how.cores = options.cores;
   how.keep_rows = false;  // each of its texts is to read all rows
+  if (has_words) {
+    Plan rows{static_cast<const PlanCore&>(plan)};
+    rows.keeps_vocabulary = false;
+    STI_ASSIGN_OR_RETURN(ContainerFile again, OpenLike(source, options));
+    STI_ASSIGN_OR_RETURN(rehearsal->rows_,
+                         Pipeline::Create(std::move(again), std::move(rows), how));
+  }
   STI_ASSIGN_OR_RETURN(rehearsal->pipeline_,
                        Pipeline::Create(std::move(file), std::move(plan), how));
   return rehearsal;
@@ -109,8 +123,9 @@ Result<double> Rehearsal::RowsUs(const Pass& pass) {
   std::this_thread::sleep_for(kPause);
   RunTerms terms;
   terms.route = RouteId{0};
-  STI_ASSIGN_OR_RETURN(RunSteps* const run, pipeline_->Begin(pass, terms, &output_, &report_));
-  STI_RETURN_IF_ERROR(pipeline_->End(run->Embed(pass)));
+  Pipeline& pipeline = rows_ ? *rows_ : *pipeline_;
+  STI_ASSIGN_OR_RETURN(RunSteps* const run, pipeline.Begin(pass, terms, &output_, &report_));
+  STI_RETURN_IF_ERROR(pipeline.End(run->Embed(pass)));
   return report_.embeddings_io_us;
 }
 

@@ -69,6 +69,9 @@ class Rehearsal {
   [[nodiscard]] Status RunLayers(uint32_t bits, const Pass& pass);
 
   std::unique_ptr<Pipeline> pipeline_;
+  /// Reads embedding rows where `pipeline_` has them: in memory, with all words of the head, of
+  /// which a run then has no reads in its end. Null: it reads them itself.
+  std::unique_ptr<Pipeline> rows_;
   std::vector<RoutesAtBits> routes_;
   uint32_t shards_of_run_ = 0;
   PassOutput output_;

@@ -22,6 +22,7 @@
 #include "shard/parts.h"
 #include "shard/view.h"
 #include "types/bits.h"
+#include "types/limits.h"
 #include "types/shard_id.h"
 
 namespace sti {
@@ -82,7 +83,7 @@ struct ScheduleLimits {
   bool grow = false;
   /// The default of `read_bytes`. Larger reads gain nothing on any flash measured, delay the first
   /// shard of a layer, and waste more of the ring where they do not fit its end.
-  static constexpr uint64_t kDefaultReadBytes = uint64_t{256} << 10;
+  static constexpr uint64_t kDefaultReadBytes = kUsualReadBytes;
   /// The least bytes of a piece of a large read. A device may want smaller ones, but a lane that
   /// shares its core with computation begins the next only every few milliseconds.
   static constexpr uint64_t kLeastPieceBytes = uint64_t{128} << 10;

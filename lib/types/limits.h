@@ -54,6 +54,8 @@ inline constexpr double kMaxSampleUs = 1e9;
 inline constexpr uint64_t kMaxProfiledBytes = uint64_t{1}
                                               << 40;  ///< most bytes of a profiled read or process
 inline constexpr uint32_t kMaxMergedReadBytes = 64U << 20;
+/// Bytes up to which reads merge where no profile says how a device likes to be read.
+inline constexpr uint64_t kUsualReadBytes = uint64_t{256} << 10;
 inline constexpr uint32_t kMaxReadsInFlight = 256;
 inline constexpr size_t kMaxProfiledBatches = 16;
 inline constexpr double kMaxNoise = 1e6;

@@ -5,7 +5,9 @@
 #include <numeric>
 #include <utility>
 
+#include "base/aligned_buffer.h"
 #include "types/bits.h"
+#include "types/limits.h"
 
 namespace sti {
 
@@ -15,7 +17,8 @@ PlanExtent PlanCore::Extent() const {
           .sequences = microbatch,
           .ends = ends,
           .context = context,
-          .depth = static_cast<uint32_t>(layers.size())};
+          .depth = static_cast<uint32_t>(layers.size()),
+          .keeps_vocabulary = keeps_vocabulary};
 }
 
 PlanExtent Plan::Extent() const {
@@ -23,6 +26,7 @@ PlanExtent Plan::Extent() const {
   const auto add = [&](const PlanExtent& other) {
     extent.tokens = std::max(extent.tokens, other.tokens);
     extent.width = std::max(extent.width, other.width);
+    extent.sequences = std::max(extent.sequences, other.sequences);
   };
   for (const PlanCore& variant : variants) add(variant.Extent());
   if (cascade) {
@@ -106,6 +110,17 @@ Plan CutStage(const Plan& plan, size_t number) {
   own.ends = ExtentOfStage(plan, number).ends;
   own.microbatch = plan.staged->microbatch;
   return own;
+}
+
+WordGroup WordGroupOf(std::optional<uint32_t> read_bytes, uint32_t rows, uint32_t row_bytes) {
+  constexpr uint64_t kReads = 2;
+  const uint64_t wanted = kReads * read_bytes.value_or(kUsualReadBytes) / std::max(1U, row_bytes);
+  WordGroup group;
+  group.rows = std::clamp(static_cast<uint32_t>(wanted) + 1, 1U, std::max(1U, rows));
+  const uint64_t blocks = (uint64_t{group.rows} * row_bytes + kBlockBytes - 1) / kBlockBytes;
+  // One behind another may begin and end within a block.
+  group.bytes = (blocks + (group.rows < rows ? 1 : 0)) * kBlockBytes;
+  return group;
 }
 
 uint64_t StreamedBytes(const PlanCore& plan, uint64_t row_bytes) {

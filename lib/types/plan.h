@@ -50,6 +50,7 @@ struct PlanTimes {
   /// The last layer, which gives first tokens only; nothing: as any other.
   std::optional<double> last_layer_us = {};
   std::optional<double> last_layer_p99_us = {};
+  double head_io_us = 0;  ///< reading the rows of all words for the head; 0: none are read
 
   /// Returns the time of the k-th of the plan's layers.
   [[nodiscard]] double LayerUs(size_t k) const {
@@ -64,8 +65,9 @@ struct PlanExtent {
   uint32_t width = 0;
   uint32_t sequences = 1;
   NetworkEnds ends = {};
-  uint32_t context = 0;  ///< as PlanCore::context
-  uint32_t depth = 0;    ///< layers whose keys and values are kept for it
+  uint32_t context = 0;           ///< as PlanCore::context
+  uint32_t depth = 0;             ///< layers whose keys and values are kept for it
+  bool keeps_vocabulary = false;  ///< as PlanCore::keeps_vocabulary
 };
 
 /// A submodel as it is planned: what a plan, each of its variants and each level of its cascade say
@@ -112,16 +114,16 @@ struct PlanCore {
   double row_p99_share = 1;
   /// The submodel that a run computes with when it gives up on IO; nothing: no label is guaranteed.
   std::optional<Fallback> fallback;
-  /// The ends of the network beside `layers`, and the most sequences, each of up to `length`
-  /// tokens, that a run takes together. They are those of a stage; a plan in a file has none of its
-  /// own.
+  /// The ends of the network beside `layers`, those of a stage; a plan in a file has both.
   NetworkEnds ends = {};
+  /// The most sequences, each of up to `length` tokens, that a run takes together: of a stage, or
+  /// of images.
   uint32_t microbatch = 1;
   /// The most tokens of a text that is continued, those that are made of it included; 0: each pass
-  /// has all of its sequences, and none is kept. A plan in a file has none.
+  /// has all of its sequences, and none is kept.
   uint32_t context = 0;
-  /// Whether the rows of all words stay in memory for the head; otherwise each pass reads them. A
-  /// plan in a file does not have them stay.
+  /// Whether the rows of all words stay in memory for the head of a model that continues texts;
+  /// otherwise each pass reads them.
   bool keeps_vocabulary = false;
 
   /// Returns the most tokens of a run, all sequences together.
@@ -212,6 +214,16 @@ StageExtent ExtentOfStage(const Plan& plan, size_t number);
 
 /// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.
 void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, PlanCore* plan);
+
+/// The words whose rows the head gets at once where a pass reads them.
+struct WordGroup {
+  uint32_t rows = 1;   ///< of each group but the last, which may have fewer
+  uint64_t bytes = 0;  ///< the most that reading one moves, in whole blocks
+};
+
+/// Returns the groups of `rows` words, each of so many bytes: as many as a few merged reads bring,
+/// which is little beside a layer. `read_bytes` is a plan's.
+WordGroup WordGroupOf(std::optional<uint32_t> read_bytes, uint32_t rows, uint32_t row_bytes);
 
 /// Returns the bytes of shards that a run of the plan reads, where `row_bytes` of what it preloads
 /// are embedding rows.

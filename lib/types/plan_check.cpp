@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -208,6 +209,51 @@ Fault CheckOwn(const Plan& plan, const PlanBounds& bounds) {
                  std::to_string(bounds.vocabulary));
 }
 
+/// Returns whether two submodels run the same shards at the same bits, so that keys and values that
+/// one computes are the other's too.
+bool RunsAlike(const PlanCore& one, const PlanCore& other) {
+  return one.layers == other.layers && one.slices == other.slices && one.bits == other.bits;
+}
+
+/// Checks that a plan whose runs go on with a text keeps its keys and values from run to run.
+Fault CheckContext(const Plan& plan, const PlanBounds& bounds) {
+  if (plan.context == 0) return {};
+  if (plan.context < plan.length) return Broken("context is less than length");
+  if (plan.context > bounds.most_length) {
+    return Foreign("context " + std::to_string(plan.context) + " is more than the " +
+                   std::to_string(bounds.most_length) + " tokens of any input");
+  }
+  if (!plan.turns.empty() || plan.cascade || plan.fallback || plan.staged)
+    return Broken("a plan with a context has turns, a cascade, a fallback or stages");
+  for (size_t i = 0; i < plan.variants.size(); ++i) {
+    const PlanCore& variant = plan.variants[i];
+    if (variant.context != plan.context || variant.keeps_vocabulary != plan.keeps_vocabulary)
+      return In("variants", i, Broken("its context or keeps_vocabulary is not the plan's"));
+    if (!RunsAlike(plan, variant))
+      return In("variants", i, Broken("it runs other shards than the plan, which has a context"));
+  }
+  return {};
+}
+
+/// Checks that a plan which takes several inputs together has nothing that is about one alone.
+Fault CheckBatch(const Plan& plan) {
+  bool several = plan.microbatch > 1;
+  const auto has_room = [](const PlanCore& core) {
+    return uint64_t{core.length} * core.microbatch <= kMaxLength;
+  };
+  bool fits = has_room(plan);
+  for (const PlanCore& variant : plan.variants) {
+    several = several || variant.microbatch > 1;
+    fits = fits && has_room(variant);
+  }
+  if (!fits) return Broken("batch times length is more than 2^20 tokens");
+  const bool about_one =
+      !plan.turns.empty() || plan.cascade || plan.fallback || plan.context != 0 || plan.staged;
+  if (several && about_one)
+    return Broken("a plan with a batch has turns, a cascade, a fallback, a context or stages");
+  return {};
+}
+
 /// Checks the bits of a turn against those of the turn before in `runs`, and puts them there.
 Fault CheckTurnBits(const Plan& plan, const PlanTurn& turn, const PlanBounds& bounds,
                     ShardBits* runs) {
@@ -365,14 +411,20 @@ std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bound
     if (Fault fault = In("turns", t, CheckTurn(plan, plan.turns[t], bounds, &runs))) return fault;
   }
   if (plan.variants.size() > kMaxVariants) return Broken("more than 64 variants");
-  std::set<std::pair<uint32_t, std::optional<uint64_t>>> planned = {{plan.length, plan.freq}};
+  using Planned = std::tuple<uint32_t, uint32_t, std::optional<uint64_t>>;
+  const auto planned_for = [](const PlanCore& core) {
+    return Planned(core.length, core.microbatch, core.freq);
+  };
+  std::set<Planned> planned = {planned_for(plan)};
   for (size_t i = 0; i < plan.variants.size(); ++i) {
     const PlanCore& variant = plan.variants[i];
     if (Fault fault = In("variants", i, CheckVariant(plan, variant, bounds))) return fault;
-    if (!planned.emplace(variant.length, variant.freq).second)
-      return In("variants", i, Broken("its length and freq are planned already"));
+    if (!planned.insert(planned_for(variant)).second)
+      return In("variants", i, Broken("its length, batch and freq are planned already"));
   }
   if (Fault fault = CheckCascade(plan, bounds)) return fault;
+  if (Fault fault = CheckContext(plan, bounds)) return fault;
+  if (Fault fault = CheckBatch(plan)) return fault;
   return CheckStages(plan, runs);
 }
 

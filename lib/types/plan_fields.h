@@ -55,6 +55,7 @@ inline constexpr Rule kMergedRead{.least = 0,
 inline constexpr Rule kReadsInFlight = Rule{0, kMaxReadsInFlight, "above 256"}.OrNothing();
 inline constexpr Rule kThreads = Rule{0, kMaxThreads, "above 256"}.OrNothing();
 inline constexpr Rule kCores{.entries = kMaxCoresTextBytes, .zero_is_nothing = true};
+inline constexpr Rule kContext{0, kMaxLength, "more than 1048576"};
 inline constexpr Rule kLayers{.entries = kMaxLayers};
 inline constexpr Rule kWords{.entries = kMaxPlanWords};
 inline constexpr Rule kPreload{.entries = kMaxLayers * kMaxWidth,
@@ -99,6 +100,7 @@ void Fields(V& visit, T& times) {
   visit(Field{"layer_io_us", 8, kRequired, rule::kTimeALayer}, times.layer_io_us);
   visit(Field{"last_layer_us", 9, kIfSaid, rule::kTimeOrNothing}, times.last_layer_us);
   visit(Field{"last_layer_p99_us", 10, kIfSaid, rule::kTimeOrNothing}, times.last_layer_p99_us);
+  visit(Field{"head_io_us", 11, kIfSaid, rule::kTime}, times.head_io_us);
 }
 
 template <typename V, Like<Fallback> T>
@@ -237,6 +239,9 @@ void CoreFields(V& visit, T& plan, B& turn_bytes, W& words) {
   visit(Field{"words", 35, kIfSaid, rule::kWords}, words);
   visit(Field{"row_share", 36, kIfSaid, rule::kShareElse1}, plan.row_share);
   visit(Field{"row_p99_share", 37, kIfSaid, rule::kShareElse1}, plan.row_p99_share);
+  visit(Field{"batch", 48, kIfSaid, rule::kMicrobatch}, plan.microbatch);
+  visit(Field{"context", 46, kIfSaid, rule::kContext}, plan.context);
+  visit(Field{"keeps_vocabulary", 47, kIfSaid}, plan.keeps_vocabulary);
   visit(Field{"fallback", 34, kIfSaid}, plan.fallback);
   if constexpr (!std::is_const_v<T>) {
     plan.SetStrategy(std::move(strategy));

@@ -19,7 +19,7 @@ import os
 from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple,
                     TypeVar, Union)
 
-from ._library import LOG, READ_AT, CError, CSpan, library
+from ._library import LOG, READ_AT, TOKEN, CError, CSpan, library
 from ._numbers import Aggregation, Code, Compute, Kind, Late, Log, Option, Stat
 from ._sentences import SentenceTransformer
 
@@ -95,6 +95,23 @@ class _Reads:
     def take_raised(self) -> Optional[BaseException]:
         raised, self._raised = self._raised, None
         return raised
+
+
+class _Tokens:
+    """A callback that hands tokens to a function of Python, and what that function raised."""
+
+    def __init__(self, take: Optional[Callable[[int, str], Optional[bool]]]) -> None:
+        self._take = take
+        self.raised: Optional[BaseException] = None
+        self.callback = TOKEN(self._token) if take else TOKEN()
+
+    def _token(self, _: object, number: int, text: Optional[int], size: int) -> int:
+        try:
+            piece = ctypes.string_at(text, size).decode() if text and size else ""
+            return 1 if self._take and self._take(number, piece) else 0
+        except BaseException as raised:  # nothing may pass the library
+            self.raised = raised
+            return 1
 
 
 def _check(function: Callable[..., int], *arguments: object, reads: Optional[_Reads] = None) -> None:
@@ -271,6 +288,24 @@ class Model(_Owner):
         # ctypes names the order of its bytes, and what has such a name has no tolist().
         return view.cast("B").cast("f", shape=[len(texts), dimensions])
 
+    def generate(self, text: str, most: int,
+                 token: Optional[Callable[[int, str], Optional[bool]]] = None) -> str:
+        """Returns the text by which the model continues one, of at most `most` tokens.
+
+        `token` is called for each as soon as it is there, with its id and the characters that are
+        whole with it, and ends the continuation by returning True. What it raises ends it too.
+        """
+        if not 1 <= most < 2**32:
+            raise ValueError(f"a text is continued by at least 1 token, not {most}")
+        encoded, tokens = _bytes(text), _Tokens(token)
+        self._call(library.sti_generate, encoded, len(encoded), most, tokens.callback, None)
+        if tokens.raised:
+            raise tokens.raised
+        room = library.sti_text(self._handle, None, 0)
+        made = ctypes.create_string_buffer(max(room, 1))
+        library.sti_text(self._handle, made, room)
+        return made.raw[:room].decode()
+
     def spans(self, text: str) -> List[Span]:
         """Returns the stretches of a text that a model which labels tokens names, in their order.
 
@@ -293,6 +328,8 @@ class Model(_Owner):
     def _check_labels(self) -> None:
         if self.stat(Stat.TOKEN_LABELS) == 1:
             raise TypeError("the model labels tokens, and not texts; use spans")
+        if self.stat(Stat.CONTINUES) == 1:
+            raise TypeError("the model continues texts, and gives no labels; use generate")
         if self._count(Stat.LABELS) == 0:
             raise TypeError("the model embeds texts, and gives no labels; use embed")
 

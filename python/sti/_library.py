@@ -6,6 +6,8 @@ import pathlib
 LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
 READ_AT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p,
                            ctypes.c_uint64)
+TOKEN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p,
+                         ctypes.c_size_t)
 
 
 class CError(ctypes.Structure):
@@ -43,6 +45,7 @@ def _load() -> ctypes.CDLL:
             ("sti_wake", code, handle, error),
             ("sti_run", code, handle, text, size, text, size, error),
             ("sti_run_ids", code, handle, ids, size, error),
+            ("sti_generate", code, handle, text, size, ctypes.c_uint32, TOKEN, handle, error),
             ("sti_run_image", code, handle, ctypes.c_void_p, size, error),
             ("sti_end_turns", code, handle, error),
             ("sti_trim", code, handle, u64, error),
@@ -51,6 +54,7 @@ def _load() -> ctypes.CDLL:
             ("sti_score", ctypes.c_double, handle, ctypes.c_int32),
             ("sti_vector", ctypes.c_uint32, handle, ctypes.POINTER(ctypes.c_float),
              ctypes.c_uint32),
+            ("sti_text", size, handle, ctypes.c_char_p, size),
             ("sti_spans", ctypes.c_uint32, handle, ctypes.POINTER(CSpan), ctypes.c_uint32),
             ("sti_name", text, handle, ctypes.c_int32),
             ("sti_stat", ctypes.c_double, handle, ctypes.c_int32)):

@@ -40,6 +40,7 @@ class Option(enum.IntEnum):
     MIN_ACCURACY_PPM = 7
     FULL_ACCURACY_PPM = 8
     GUARANTEE = 9
+    CONTEXT = 10
     LATE = 16
     COMPUTE = 17
     THRESHOLD_PPM = 18
@@ -103,6 +104,9 @@ class Stat(enum.IntEnum):
     ROWS_MISSING = 15
     SPANS = 16
     WINDOWS = 17
+    MADE = 18
+    FIRST_US = 19
+    CONTEXT_LEFT = 20
     LABELS = 32
     OWN_BYTES = 33
     PRELOADED_BYTES = 34
@@ -115,3 +119,4 @@ class Stat(enum.IntEnum):
     TOKEN_LABELS = 41
     IMAGE_SIZE = 42
     IMAGE_CHANNELS = 43
+    CONTINUES = 44

@@ -149,6 +149,9 @@ TEST_F(StiTest, NullsAndUnknownNumbersAreUsage) {
       [&](sti_error* e) { return sti_run_image(nullptr, "", 0, e); },
       [&](sti_error* e) { return sti_run_image(model_, nullptr, 1, e); },
       [&](sti_error* e) { return sti_run_image(model_, "P6 1 1 255\n...", 14, e); },
+      [&](sti_error* e) { return sti_generate(nullptr, "a", 1, 1, nullptr, nullptr, e); },
+      [&](sti_error* e) { return sti_generate(model_, "a", 1, 1, nullptr, nullptr, e); },
+      [&](sti_error* e) { return sti_generate(model_, nullptr, 1, 1, nullptr, nullptr, e); },
       [&](sti_error* e) { return sti_end_turns(nullptr, e); },
       [&](sti_error* e) { return sti_trim(nullptr, 0, e); },
   };
@@ -160,6 +163,7 @@ TEST_F(StiTest, NullsAndUnknownNumbersAreUsage) {
   EXPECT_EQ(sti_cancel(nullptr), STI_USAGE);
   EXPECT_EQ(sti_label(nullptr, 0), -1);
   EXPECT_TRUE(std::isnan(sti_score(nullptr, 0)));
+  EXPECT_EQ(sti_text(nullptr, nullptr, 0), 0U);
   EXPECT_EQ(sti_name(nullptr, 0), nullptr);
   EXPECT_EQ(sti_name(model_, -1), nullptr);
   EXPECT_EQ(sti_name(model_, 1000), nullptr);
@@ -185,6 +189,7 @@ TEST_F(StiTest, ACallThatAnswersNothingLeavesNoAnswer) {
       [&] { return sti_run_ids(model_, ids, SIZE_MAX, nullptr); },
       [&] { return sti_run_ids(model_, unknown, 2, nullptr); },
       [&] { return sti_run_image(model_, "", 0, nullptr); },
+      [&] { return sti_generate(model_, "a", 1, 1, nullptr, nullptr, nullptr); },
   };
   for (size_t i = 0; i < calls.size(); ++i) {
     ASSERT_TRUE(Is(STI_OK, Run("a"), error_));

@@ -169,3 +169,39 @@ rounded() { jq -c '.logits | map(. * 1e4 | round)'; }
   refused 3 "sti-inspect: $said" sti-inspect vit.sti --tokenize </dev/null
   [ ! -e x ]
 }
+
+@test "images of one pass have the labels that they have alone" {
+  works sti-profile -q vit.sti --batches 1,4 --budget 100ms -o many.profile
+  works sti-plan vit.sti --profile many.profile --target 10s --batches 1,4 --memory 60MB -o many.plan
+  like "$output" "submodel   2 layers x 2 slices, up to 4 images a pass, *"
+  like "$output" "*variants *        1 image: 2x2, *"
+  same "$(sti-inspect --json many.plan | jq -c '[.batch, .length, (.variants | map(.batch))]')" '[4,10,[null]]'
+  works sti-plan vit.sti --profile many.profile --check many.plan
+  ls images/*.ppm >paths
+  sed -i '3s/^/no/; 7s/.*/vit.plan/' paths
+  run bash -c 'sti-run -q --json vit.sti --plan vit.plan <paths'
+  same "$status" 3
+  jq -c '[.text, .logits, .error]' <<<"$output" >alone
+  run bash -c 'sti-run -q --json vit.sti --plan many.plan <paths'
+  same "$status" 3
+  jq -c '[.text, .logits, .error]' <<<"$output" >together
+  cmp alone together
+  same "$(jq -c '.batch' <<<"$output" | tr '\n' ' ')" "3 3 null 3 3 3 null 3 2 2 "
+  # A line that is there alone waits for no others, and arguments are taken together.
+  same "$( (echo images/0.ppm; sleep 0.3; echo images/1.ppm) | sti-run -q --json vit.sti --plan many.plan | jq -c .batch)" \
+    "$(printf 'null\nnull')"
+  same "$(sti-run -q --json vit.sti --plan many.plan images/{0,1}.ppm | jq -c .batch)" "$(printf '2\n2')"
+  same "$(sti-run -q --json vit.sti --plan many.plan --one-shot <paths | wc -l)" 1
+}
+
+@test "a batch is of models of images, and of what was profiled" {
+  refused 3 "sti-plan: vit.profile: has no times of passes of 4 inputs*" \
+    sti-plan vit.sti --profile vit.profile --target 10s --batches 1,4 -o x
+  refused 2 "sti-plan: a pass has 1 to 256 images; use --batches 1,4" \
+    sti-plan vit.sti --profile vit.profile --target 10s --batches 0 -o x
+  sti-shard -q "$repo/tests/data/multilabel-tiny" -o text.sti
+  jq -n '{io: [{bytes: 4096, load_us: 10}], compute: [{length: 9, width: 2, layer_us: 100}]}' >hand.json
+  refused 2 "sti-plan: texts run one at a time, in no batch; drop --batches" \
+    sti-plan text.sti --profile hand.json --target 10s --batches 4 -o x
+  [ ! -e x ]
+}

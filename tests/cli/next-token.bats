@@ -1,5 +1,5 @@
-# Models that continue texts: cut into containers, looked at, verified and given back as folders, and
-# run. What plans and measures says that it does not take them yet.
+# Models that continue texts: cut into containers, looked at, verified and given back as folders,
+# measured, planned and run, alone and beside others.
 load helpers
 
 setup_file() {
@@ -116,7 +116,7 @@ print(container.index(source[row:row + 32]))' "$source" "$row" damaged.sti)
 }
 
 @test "what is for other models is refused" {
-  refused 2 "sti-run: gpt2.sti continues texts, one model at a time; say by how many tokens, with --generate N" \
+  refused 2 "sti-run: gpt2.sti continues texts; say by how many tokens, with --generate N" \
     sti-run gpt2.sti hello
   refused 2 "*--generate N" sti-run --model a=gpt2.sti </dev/null
   sti-shard -q "$repo/tests/data/vit-tiny" -o vit.sti
@@ -130,13 +130,98 @@ print(container.index(source[row:row + 32]))' "$source" "$row" damaged.sti)
     # shellcheck disable=SC2086 # an option and its value
     refused 2 "sti-run: --generate takes no ${other%% *}: *" sti-run gpt2.sti --generate 3 $other
   done
-  refused 2 "sti-run: --generate takes no --model: *" sti-run --model a=gpt2.sti --generate 3 </dev/null
+  refused 2 "sti-run: --stream takes no --model: *" sti-run --model a=gpt2.sti --generate 3 --stream </dev/null
+  refused 2 "sti-run: --generate is for models that continue texts; none of these does" \
+    sti-run -q --model a=vit.sti --generate 3 </dev/null
+}
+
+# A profile by hand: reads of 2 ms a megabyte and a little, layers of 100 us.
+profile() {
+  jq -n '{io: [{bytes: 4096, load_us: 10}, {bytes: 1000000, load_us: 2000}],
+          compute: [{length: 1, width: 2, layer_us: 20}, {length: 96, width: 2, layer_us: 100}],
+          fixed: [{length: 96, embed_us: 5, embed_io_us: 50, head_us: 30}], read_bytes: 4096,
+          process_bytes: 4000000, start_us: 900}' >hand.json
+}
+
+# The least memory that a plan of these options may have, in bytes.
+least() {
+  run sti-plan gpt2.sti --profile hand.json --target 100ms "$@" --memory 1MB -o x
+  same "$status" 4
+  sed 's/.*raise --memory to \([0-9]*\) bytes.*/\1/' <<<"$output"
+}
+
+@test "a plan has a context, a variant for a token, and the words of the head" {
+  profile
+  works sti-plan gpt2.sti --profile hand.json --target 100ms -o kept.json
+  like "$output" "*context    96 tokens at most, the prompt's counted
+words      all rows stay in memory for the head
+*1 token: 2x2, *"
+  same "$(jq -c '[.length, .context, .keeps_vocabulary, [.variants[].length], .times.head_io_us]' kept.json)" \
+    '[96,96,true,[1],null]'
+  works sti-plan gpt2.sti --profile hand.json --target 100ms --context 60 --memory "$(least --context 60)" -o read.plan
+  like "$output" "*words      all rows are read for the head in each pass, in * us*"
+  same "$(sti-inspect --json read.plan | jq -c '[.length, .context, .keeps_vocabulary, .times.head_io_us > 0]')" \
+    '[60,60,null,true]'
+  works sti-plan gpt2.sti --profile hand.json --target 100ms --length 96 --cold -o cold.plan
+}
+
+@test "texts go on by the same tokens under any plan" {
+  profile
+  local options
+  while read -r options; do
+    # shellcheck disable=SC2086 # options and their values
+    works sti-plan -q gpt2.sti --profile hand.json --target 100ms $options -o "$BATS_TEST_TMPDIR/p.plan"
+    same "$(texts | sti-run -q --json gpt2.sti --plan p.plan --generate 64 | jq -c .ids)" "$(said .made)"
+  done <<EOF
+--risk median
+--cold
+--preload 20kB
+--wake 1ms
+--memory $(least)
+--strategy load-exec
+--strategy preload --bits 32
+EOF
+  works sti-plan -q gpt2.sti --profile hand.json --target 100ms --context 20 -o p.plan
+  same "$(echo x | sti-run -q --json gpt2.sti --plan p.plan --generate 64 | jq -c '[.ended_by, (.ids | length)]')" \
+    '["context",19]'
+}
+
+@test "measured, planned and run" {
+  works sti-profile -q gpt2.sti -o own.profile --budget 300ms
+  same "$(sti-inspect --json own.profile | jq -c '[.compute[].length] | unique')" '[1,16,24,32,48,64,96]'
+  works sti-plan gpt2.sti --profile own.profile --target 1s --explain -o own.plan
+  like "$output" "*words: the head's 331 rows, *stay in memory*"
+  works sti-plan gpt2.sti --profile own.profile --check own.plan
+  same "$(texts | sti-run -q --json gpt2.sti --plan own.plan --generate 64 | jq -c .ids)" "$(said .made)"
+}
+
+@test "models of all kinds are served side by side" {
+  sti-shard -q "$repo/tests/data/vit-tiny" -o vit.sti
+  sti-shard -q "$repo/tests/data/multilabel-tiny" -o bert.sti
+  head -c 1728 /dev/zero >image
+  printf 'g\tset an alarm\nv\timage\nb\tset an alarm\ng\t\ng\tx\n' >lines
+  run bash -c 'sti-run -q --json --model g=gpt2.sti --model v=vit.sti --model b=bert.sti --generate 5 --memory 60MB <lines'
+  same "$status" 3
+  same "$(jq -c 'select(.model == "g") | [.ids, .error != null]' <<<"$output")" \
+    "$(jq -nc --argjson all "$(said .made | jq -sc '[.[0], .[4]]')" '[$all[0][:5], false], [null, true], [$all[1][:5], false]')"
+  same "$(jq -r 'select(.model != "g") | has("label") or has("labels")' <<<"$output")" "$(printf 'true\ntrue')"
 }
 
 @test "what does not take it says so in one line" {
-  local said="gpt2.sti: has a model that continues texts, which is not measured, planned or linked by apps yet; give one of another kind"
-  refused 3 "sti-profile: $said" sti-profile gpt2.sti -o x
+  local said="gpt2.sti: has a model that continues texts, of which neither importance nor stages are made yet; give one of another kind"
   printf 'a\tcat\n' >labels.tsv
   refused 3 "sti-importance: $said" sti-importance gpt2.sti --data labels.tsv -o x
+  profile
+  local option
+  for option in --guarantee "--turns 2" "--min-accuracy 0.5"; do
+    # shellcheck disable=SC2086 # an option and its value
+    refused 2 "sti-plan: *the model continues texts, *${option%% *}" \
+      sti-plan gpt2.sti --profile hand.json --target 1s $option -o x
+  done
+  refused 2 "sti-plan: a context of more than the model's 96 positions; lower --context" \
+    sti-plan gpt2.sti --profile hand.json --target 1s --context 97 -o x
+  sti-shard -q "$repo/tests/data/multilabel-tiny" -o bert.sti
+  refused 2 "sti-plan: the model continues no texts; drop --context" \
+    sti-plan bert.sti --profile hand.json --target 1s --context 9 -o x
   [ ! -e x ]
 }

@@ -122,6 +122,9 @@ def make_files(binaries, folder):
     must("sti-shard", DATA / "multilabel-tiny", "--pooling", "mean", "-o", "embed.sti")
     must("sti-shard", DATA / "spans-bert", "-o", "tokens.sti")
     must("sti-shard", DATA / "gpt2-tiny", "-o", "gpt2.sti")
+    must("sti-shard", DATA / "vit-tiny", "-o", "vit.sti")
+    (folder / "batches.json").write_text(json.dumps({**profile, "batches": [
+        {"batch": 4, "compute": profile["compute"], "fixed": profile["fixed"]}]}))
     (folder / "tagged.conll").write_text("Anna B-PER\nBeek I-PER\n\nMay B-DATE\n")
     planned = ["model.sti", "--profile", "full.json", "--importance", "importance.json"]
     must("sti-importance", "plain.sti", "--data", "dev.tsv", "--quick", "--order", "-o", "order.json")

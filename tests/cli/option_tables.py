@@ -361,6 +361,11 @@ TABLES = {
              "model.sti --profile device.json --submodel 2x3 --interpolate -o out.json",
              lambda r: r.plan is not None and r.plan["width"] == 3),
             ("--seed", f"{PLAN} --target 600us --strategy random -o out.json --seed 7", None),
+            ("--batches", "vit.sti --profile batches.json --target 100ms --batches 1,4 -o out.json",
+             lambda r: r.plan is not None and r.plan.get("batch") == 4 and len(r.plan["variants"]) == 1),
+            ("--context", "gpt2.sti --profile device.json --target 100ms --context 40 -o out.json",
+             lambda r: r.plan is not None and r.plan["context"] == 40 == r.plan["length"] and
+             r.plan["variants"][-1]["length"] == 1),
             ("--allow-untrained, --submodel",
              "plain.sti --profile full.json --submodel 1x2 --target 2ms --allow-untrained -o out.json",
              lambda r: r.plan is not None and r.plan["width"] == 2)],

@@ -105,7 +105,7 @@ setup_file() {
     --alphas 0.5 -o i
   # A short measurement in place of a good one, and a journal that ends.
   mkdir bin
-  printf '#!/bin/sh\ncase "$1" in images.sti) set -- "$@" --widths 2 ;; *) set -- "$@" --widths 12 ;; esac
+  printf '#!/bin/sh\ncase "$1" in images.sti | gpt2.sti) set -- "$@" --widths 2 ;; *) set -- "$@" --widths 12 ;; esac
 exec "%s" "$@" --budget 1ms\n' "$STI_BIN/sti-profile" >bin/sti-profile
   printf '#!/bin/sh\ncat line.txt\n' >bin/journalctl
   chmod +x bin/*

@@ -19,7 +19,7 @@ class FrozenPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,
                          ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold",
                                            "v1.3/tiny", "v1.4/tiny", "v1.5/tiny", "v1.6/tiny",
-                                           "v1.9/stages"));
+                                           "v1.9/stages", "v1.10/gpt2", "v1.10/images"));
 
 TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + ".plan";
@@ -206,6 +206,34 @@ TEST(FrozenPlan12, HoldsAColdStart) {
   EXPECT_EQ(plan->times->start_us, 9000);
   EXPECT_EQ(plan->times->open_io_us, 1500.5);
   EXPECT_EQ(plan->times->layer_io_us, (std::vector<double>{120.5, 110.25}));
+}
+
+TEST(FrozenPlan110, HoldsAContextAndABatch) {
+  const auto text = ParsePlan(AsBytes(Frozen("v1.10/gpt2.plan")), "gpt2.plan");
+  ASSERT_TRUE(text.ok()) << text.error().Message();
+  EXPECT_EQ(text->context, 60U);
+  EXPECT_EQ(text->length, 32U);
+  EXPECT_TRUE(text->keeps_vocabulary);
+  ASSERT_EQ(text->variants.size(), 1U);
+  EXPECT_EQ(text->variants[0].length, 1U);
+  EXPECT_EQ(text->variants[0].context, 60U);
+  EXPECT_TRUE(text->variants[0].keeps_vocabulary);
+  ASSERT_TRUE(text->times && text->variants[0].times);
+  EXPECT_EQ(text->times->head_io_us, 12.5);
+  EXPECT_EQ(text->variants[0].times->head_io_us, 0);
+  const auto images = ParsePlan(AsBytes(Frozen("v1.10/images.plan")), "images.plan");
+  ASSERT_TRUE(images.ok()) << images.error().Message();
+  EXPECT_EQ(images->microbatch, 4U);
+  EXPECT_EQ(images->Extent().tokens, 40U);
+  EXPECT_EQ(images->Extent().sequences, 4U);
+  ASSERT_EQ(images->variants.size(), 1U);
+  EXPECT_EQ(images->variants[0].microbatch, 1U);
+  EXPECT_EQ(images->variants[0].length, images->length);
+  EXPECT_FALSE(images->context || images->keeps_vocabulary);
+  const auto older = ParsePlan(AsBytes(Frozen("v1.9/stages.plan")), "stages.plan");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_EQ(older->microbatch, 1U);
+  EXPECT_EQ(older->context, 0U);
 }
 
 }  // namespace

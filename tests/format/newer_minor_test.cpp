@@ -81,6 +81,8 @@ TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1.7/sentences.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.8/tokens.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.9/stages.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.10/gpt2.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.10/images.plan", ParsePlan, PlanToJson);
 }
 
 }  // namespace

@@ -402,15 +402,15 @@ TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
   const struct {
     void (*edit)(Plan&);
     const char* words;
-  } cases[] = {
-      {[](Plan& p) { p.preload.clear(); },
-       "variants[0]: preload: layer 1 slice 0 at 2 bits is not preloaded by the plan"},
-      {[](Plan& p) { p.variants[0].bits.At(0, 0) = p.variants[0].preload[0].bits = 3; },
-       "variants[0]: preload: layer 1 slice 0 at 3 bits is not preloaded by the plan"},
-      {[](Plan& p) { p.variants[0].length = p.length; }, "length and freq are planned already"},
-      {[](Plan& p) { p.variants.push_back(p.variants[0]); },
-       "variants[1]: its length and freq are"},
-      {[](Plan& p) { p.variants[0].model.bytes[3] = 9; }, "it is for another model"}};
+  } cases[] = {{[](Plan& p) { p.preload.clear(); },
+                "variants[0]: preload: layer 1 slice 0 at 2 bits is not preloaded by the plan"},
+               {[](Plan& p) { p.variants[0].bits.At(0, 0) = p.variants[0].preload[0].bits = 3; },
+                "variants[0]: preload: layer 1 slice 0 at 3 bits is not preloaded by the plan"},
+               {[](Plan& p) { p.variants[0].length = p.length; },
+                "length, batch and freq are planned already"},
+               {[](Plan& p) { p.variants.push_back(p.variants[0]); },
+                "variants[1]: its length, batch and freq are"},
+               {[](Plan& p) { p.variants[0].model.bytes[3] = 9; }, "it is for another model"}};
   for (const auto& c : cases) {
     Plan plan = WithVariant();
     c.edit(plan);

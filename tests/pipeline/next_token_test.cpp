@@ -299,7 +299,7 @@ TEST_F(NextToken, ASequenceIsForgottenWithItsPlan) {
   // A plan that is refused once it is being loaded leaves the words, or the next run brings them.
   Plan foreign = ContinuingPlan(Words::kStreamed);
   foreign.context = 97;
-  EXPECT_TRUE(FailedWith(pipeline->SetPlan(foreign), ErrorKind::kUsage, "context of 97"));
+  EXPECT_TRUE(FailedWith(pipeline->SetPlan(foreign), ErrorKind::kForeign, "context 97"));
   EXPECT_EQ(Logits(*pipeline, ids.last(1), 53), whole);
   Plan without = ContinuingPlan(Words::kKept);
   without.context = 0;
@@ -339,16 +339,23 @@ TEST_F(NextToken, PiecesThatAreNoneAreRefused) {
 }
 
 TEST_F(NextToken, PlansWhoseVariantsDifferAreRefused) {
-  auto file = ContainerFile::Open(path_);
+  const auto file = ContainerFile::Open(path_);
   Plan bits = ContinuingPlan(Words::kStreamed);
   bits.variants[0].bits.At(1, 1) = 4;
   Plan context = ContinuingPlan(Words::kStreamed);
   context.context = 97;
   Plan shorter = ContinuingPlan(Words::kStreamed);
-  shorter.context = 95;
-  for (const Plan& plan : {bits, context, shorter})
-    EXPECT_TRUE(
-        FailedWith(CheckPlan(*file, plan, ComputeType::kFp32), ErrorKind::kUsage, "context"));
+  shorter.variants[0].context = 95;
+  Plan less = ContinuingPlan(Words::kStreamed);
+  less.context = less.variants[0].context = less.length - 1;
+  const auto refused = [&](const Plan& plan, ErrorKind kind, const char* why) {
+    return FailedWith(CheckPlan(*file, plan, ComputeType::kFp32), kind, why);
+  };
+  EXPECT_TRUE(
+      refused(bits, ErrorKind::kDamaged, "variants[0]: it runs other shards than the plan"));
+  EXPECT_TRUE(refused(context, ErrorKind::kForeign, "context 97 is more than the 96 tokens"));
+  EXPECT_TRUE(refused(shorter, ErrorKind::kDamaged, "variants[0]: its context"));
+  EXPECT_TRUE(refused(less, ErrorKind::kDamaged, "context is less than length"));
 }
 
 // A row of a word that no text has: only the head reads it.

@@ -41,7 +41,7 @@ TEST(Yardstick, BitsOfOneSubmodel) {
     request.target_us = test::TightTarget(world, random);
     request.preload_bytes = random.Below(3) == 0 ? random.Below(500) : 0;
     const CheckedInput input = world.checked();
-    const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
+    const auto context = PlanningContext::Make(input, request, {.length = 128}, nullptr);
     ASSERT_TRUE(context.ok()) << context.error().Message();
     const Submodel submodel = context->submodels[0];
     const auto best = test::LeastLoss(test::ExactOf(*context, submodel));
@@ -71,7 +71,7 @@ TEST(Yardstick, BitsOfOneSubmodel) {
 /// model have; nothing where there is nothing to choose.
 std::optional<double> BitsMissed(const CheckedInput& input, PlanRequest request) {
   request.submodel = {input->info.shape.layers, input->info.shape.width};
-  const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
+  const auto context = PlanningContext::Make(input, request, {.length = 128}, nullptr);
   EXPECT_TRUE(context.ok()) << context.error().Message();
   const auto best = test::LeastLoss(test::ExactOf(*context, context->submodels[0]));
   const auto bits = BestBits(*context, context->submodels[0]);
@@ -156,7 +156,7 @@ TEST(Yardstick, JointChoice) {
     request.target_us = std::ceil(test::TightTarget(world, random) * (random.Below(100) + 1) / 100);
     request.preload_bytes = random.Below(3) == 0 ? random.Below(300) : 0;
     const CheckedInput input = world.checked();
-    const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
+    const auto context = PlanningContext::Make(input, request, {.length = 128}, nullptr);
     ASSERT_TRUE(context.ok()) << context.error().Message();
     const double best = test::LeastLossOfAny(*context);
     const auto chosen = ChooseJointly(*context, context->ComputeFeasible());

@@ -123,7 +123,7 @@ TEST(Yardstick, LaterTurns) {
     if (!plan.ok()) continue;
     ASSERT_EQ(plan->turns.size(), 3U);
     const CheckedInput input = world.checked();
-    const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
+    const auto context = PlanningContext::Make(input, request, {.length = 128}, nullptr);
     ASSERT_TRUE(context.ok()) << context.error().Message();
     for (size_t at = 1; at < 3; ++at) {
       const PlanTurn& before = plan->turns[at - 1];

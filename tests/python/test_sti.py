@@ -41,6 +41,41 @@ class Numbers(unittest.TestCase):
         self.assertEqual(missing, set())
 
 
+class Continuations(unittest.TestCase):
+    def setUp(self):
+        data = pathlib.Path(__file__).parents[2] / "tests/data"
+        self.model = self.enterContext(
+            self.enterContext(sti.Host(threads=1)).open(data / "v1.9/gpt2.sti"))
+
+    def test_come_whole_and_token_by_token(self):
+        pieces = []
+        whole = self.model.generate("a b", 6, lambda number, piece: pieces.append((number, piece)))
+        self.assertEqual(self.model.stat(sti.Stat.MADE), len(pieces))
+        self.assertTrue(whole.startswith("".join(piece for _, piece in pieces)))
+        self.assertEqual(self.model.generate("a b", 6), whole)
+        left = self.model.stat(sti.Stat.CONTEXT_LEFT)
+        self.model.generate("a b", 2)
+        self.assertEqual(self.model.stat(sti.Stat.CONTEXT_LEFT), left + len(pieces) - 2)
+        self.model.generate("a b", 6, lambda *_: True)
+        self.assertEqual(self.model.stat(sti.Stat.MADE), 1)
+
+    def test_end_with_what_the_function_raises(self):
+        def fail(*_):
+            raise KeyError("enough")
+        with self.assertRaises(KeyError):
+            self.model.generate("a b", 6, fail)
+        self.assertEqual(self.model.stat(sti.Stat.MADE), 1)
+
+    def test_are_all_that_the_model_gives(self):
+        with self.assertRaisesRegex(TypeError, "use generate"):
+            self.model.run("a b")
+        with self.assertRaisesRegex(ValueError, "at least 1 token"):
+            self.model.generate("a b", 0)
+        with self.assertRaisesRegex(sti.Error, "no room") as caught:
+            self.model.generate("a b " * 100, 1)
+        self.assertEqual(caught.exception.code, sti.Code.BAD_INPUT)
+
+
 class Images(unittest.TestCase):
     def test_are_pixels_or_numbers(self):
         data = pathlib.Path(__file__).parents[2] / "tests/data"

@@ -356,9 +356,9 @@ const std::vector<Rule>& TurnAndVariantRules() {
       {WithVariants, [](Plan& p) { p.preload.pop_back(); }, kBroken,
        "variants[0]: preload: layer 4 slice 3 at 32 bits is not preloaded by the plan"},
       {WithVariants, [](Plan& p) { p.variants[0].length = p.length; }, kBroken,
-       "variants[0]: its length and freq are planned already"},
+       "variants[0]: its length, batch and freq are planned already"},
       {WithVariants, [](Plan& p) { p.variants[1].freq.reset(), p.variants[1].length = 8; }, kBroken,
-       "variants[1]: its length and freq are planned already"}};
+       "variants[1]: its length, batch and freq are planned already"}};
   return kRules;
 }
 

@@ -227,9 +227,9 @@ Status PipelineCore::CheckKeep(std::span<const ShardAtBits> keep) const {
 void PipelineCore::CompareWithPlan(const RunReport& report) {
   if (report.fallback) return;
   const PlanCore& plan = run_->route().plan();
-  const bool as_long = run_->tokens() * 3 >= plan.length * 2;
+  const bool as_long = run_->tokens() * 3 >= plan.most_tokens() * 2;
   if (!plan.times || plan.cold || !as_long) return;
-  const double length_share = static_cast<double>(run_->tokens()) / plan.length;
+  const double length_share = static_cast<double>(run_->tokens()) / plan.most_tokens();
   double compute_us = 0;
   double planned_us = 0;
   const size_t known = report.layers.size() - (plan.times->last_layer_us ? 0 : 1);
@@ -240,6 +240,7 @@ void PipelineCore::CompareWithPlan(const RunReport& report) {
   }
   double io_us = 0;
   for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
+  io_us += plan.times->head_io_us;
   io_us = io_us * ShareRead(report) + plan.times->embed_io_us * length_share;
   const bool is_later_level = force_->plan.cascade && run_->route().id() != force_->FirstRoute();
   const bool fills_buffer = refit_ == Refit::kAfterRun;

@@ -27,7 +27,7 @@ PlanInForce::PlanInForce(const ContainerIndex& index, Plan its_plan, uint64_t cl
 }
 
 RouteId PlanInForce::RouteFor(size_t tokens) const {
-  const auto holds = [&](RouteId id) { return PlanOf(plan, id).length >= tokens; };
+  const auto holds = [&](RouteId id) { return PlanOf(plan, id).most_tokens() >= tokens; };
   const auto shortest = std::find_if(by_length.begin(), by_length.end(), holds);
   return shortest == by_length.end() ? MainRoute() : *shortest;
 }

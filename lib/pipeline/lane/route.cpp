@@ -14,23 +14,12 @@ bool ReadsBeforeComputing(const PlanCore& plan) {
   return DelayModelFor(plan.strategy) == DelayModel::kSerial;
 }
 
-namespace {
-
-// Returns how many words a group has: as many as a few reads bring, which is little beside a layer.
-uint32_t WordsAGroup(const PlanCore& plan, const RowTable& words) {
-  constexpr uint64_t kReads = 2;
-  const uint64_t bytes = kReads * plan.read_bytes.value_or(ScheduleLimits::kDefaultReadBytes);
-  return static_cast<uint32_t>(bytes / std::max(1U, words.row_bytes)) + 1;
-}
-
-}  // namespace
-
 Route::Route(const ContainerIndex& index, const PlanCore& plan, RouteId id, uint64_t planned_reads)
     : index_(&index),
       plan_(&plan),
       id_(id),
       planned_reads_(planned_reads),
-      words_a_group_(WordsAGroup(plan, index.words)),
+      words_a_group_(WordGroupOf(plan.read_bytes, index.words.rows, index.words.row_bytes).rows),
       pace_(plan.times.value_or(PlanTimes{}), layers(), plan.width),
       schedule_(std::make_shared<const LoadSchedule>()) {
   if (plan.ends.head && index.info.continues_texts())

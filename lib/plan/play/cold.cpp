@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/remedy.h"
+#include "types/fields.h"
+#include "types/plan.h"
 
 namespace sti {
 Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device) {
@@ -31,9 +33,20 @@ ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
   return times;
 }
 
+WordReads WordReadsOf(const CheckedInput& input, const DeviceModel& device) {
+  const uint32_t rows = input->info.shape.vocabulary;
+  const uint32_t row_bytes = input->memory.row_bytes;
+  const WordGroup group = WordGroupOf(UnlessZero(input->profile.read_bytes), rows, row_bytes);
+  WordReads words;
+  words.groups = (rows + group.rows - 1) / group.rows;
+  words.bytes = group.bytes;
+  if (words.groups > 0) words.load_us = device.PartUs(uint64_t{rows} * row_bytes) / words.groups;
+  return words;
+}
+
 ComputeLane LaneOf(const CheckedInput& input, const DeviceModel& device,
-                   std::span<const uint32_t> layers, uint32_t width, bool cold,
-                   const NetworkEnds& ends) {
+                   std::span<const uint32_t> layers, uint32_t width, const RunKind& kind) {
+  const NetworkEnds& ends = kind.ends;
   ComputeLane lane{device.fixed(), static_cast<uint32_t>(layers.size()),
                    device.LayerUs(width).value_or(0), device.LastLayerUs(width).value_or(0)};
   if (!ends.text) lane.fixed.embed_us = lane.fixed.embed_io_us = lane.fixed.embed_io_start_us = 0;
@@ -41,7 +54,14 @@ ComputeLane LaneOf(const CheckedInput& input, const DeviceModel& device,
     lane.fixed.head_us = 0;
     lane.last_us = lane.layer_us;
   }
-  if (!cold) return lane;
+  if (ends.head && input->info.continues_texts()) {
+    lane.words = WordReadsOf(input, device);
+    if (kind.keeps_vocabulary && !kind.cold) {
+      lane.words.groups = 0;
+      lane.fixed.embed_io_us = lane.fixed.embed_io_start_us = 0;
+    }
+  }
+  if (!kind.cold) return lane;
   ColdTimes times = ColdTimesOf(input, device, layers);
   lane.fixed.embed_io_us += times.start_us + times.open_io_us + times.embedding_us;
   lane.resident_us = std::move(times.resident_us);

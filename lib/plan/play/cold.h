@@ -34,12 +34,22 @@ Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device);
 ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
                       std::span<const uint32_t> layers);
 
+/// Returns the reads of the rows of all words, of a model that continues texts.
+WordReads WordReadsOf(const CheckedInput& input, const DeviceModel& device);
+
+/// Says how a submodel is run.
+struct RunKind {
+  bool cold = false;  ///< from the start of a process
+  NetworkEnds ends = {};
+  bool keeps_vocabulary = false;  ///< as PlanCore::keeps_vocabulary
+};
+
 /// Returns the lane that runs `layers` of `width` slices, a width whose time the device knows. For
 /// a cold start, `embed_io_us` of the lane also counts process start, index, vocabulary and
 /// embedding parameters, so that the IO budget of every layer begins after them. A stage lacks the
-/// times of the ends that it does not run.
+/// times of the ends that it does not run. Words that stay in memory cost a warm run no IO, as
+/// embedding rows either.
 ComputeLane LaneOf(const CheckedInput& input, const DeviceModel& device,
-                   std::span<const uint32_t> layers, uint32_t width, bool cold,
-                   const NetworkEnds& ends = {});
+                   std::span<const uint32_t> layers, uint32_t width, const RunKind& kind);
 
 }  // namespace sti

@@ -83,13 +83,14 @@ bool Allocation::FitsMemory() const {
   uint64_t most = *std::max_element(streamed_bytes_.begin(), streamed_bytes_.end());
   if (!budget_.lane.resident_bytes.empty())
     most = std::max(most, budget_.lane.resident_bytes.back());
+  most = std::max(most, budget_.lane.words.bytes);
   return preloaded_bytes_ + most <= *budget_.shard_bytes;
 }
 
 bool Allocation::Fits() const {
   if (!FitsMemory() || !FitsTime()) return false;
   if (!budget_.shard_bytes || !budget_.target_us) return true;
-  if (budget_.lane.resident_bytes.empty() &&
+  if (budget_.lane.resident_bytes.empty() && budget_.lane.words.groups == 0 &&
       preloaded_bytes_ + streamed_bytes() <= *budget_.shard_bytes)
     return true;
   // AIBs know nothing of a full staging buffer, so play it through.

@@ -143,7 +143,7 @@ Allocation ClusterPlanner::AllocationOf(const StagePlace& place,
   const KindTimes& kind = kinds_[place.kind];
   const std::vector<uint32_t> own = LayersOf(place);
   Budget budget;
-  budget.lane = LaneOf(kind.input, kind.devices.median, own, whole_.width, false, EndsOf(place));
+  budget.lane = LaneOf(kind.input, kind.devices.median, own, whole_.width, {false, EndsOf(place)});
   budget.target_us = target_us;
   budget.preload_bytes = kind.kind.preload_bytes;
   budget.shard_bytes = ShardBytes(place);

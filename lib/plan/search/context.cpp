@@ -79,8 +79,9 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
                                               const PlanningTerms& terms,
                                               const PlanningScope& scope,
                                               std::vector<std::string>* explain) {
-  STI_ASSIGN_OR_RETURN(DeviceModels devices, DeviceModels::Make(input, scope.length, scope.clock,
-                                                                terms.judging, terms.target_us));
+  STI_ASSIGN_OR_RETURN(DeviceModels devices,
+                       DeviceModels::Make(input, scope.length, scope.clock, terms.judging,
+                                          terms.target_us, scope.batch));
   const uint32_t longest =
       scope.host == nullptr ? scope.length : std::max(scope.host->Extent().tokens, scope.length);
   // A cold start finds no row in memory.
@@ -114,7 +115,7 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
 
 ComputeLane PlanningContext::LaneOfSubmodel(const Submodel& submodel) const {
   return LaneOf(input, devices.deciding(), LayersOfDepth(input->info, submodel.depth),
-                submodel.width, request.cold());
+                submodel.width, {request.cold(), {}, scope.keeps_vocabulary});
 }
 
 double PlanningContext::ComputeTime(const Submodel& submodel) const {
@@ -148,7 +149,13 @@ Allocation PlanningContext::AllocationOf(const Submodel& submodel, bool with_tar
     const uint32_t widest =
         std::max(submodel.width, scope.fallback ? scope.fallback->width : uint32_t{0});
     budget.preload_bytes = terms.preload_bytes - std::min(terms.preload_bytes, TakenBytes());
-    budget.shard_bytes = ShardMemory(input->memory, terms.judging, {scope.length, widest});
+    const PlanExtent extent{.tokens = scope.length * scope.batch,
+                            .width = widest,
+                            .sequences = scope.batch,
+                            .context = scope.context,
+                            .depth = submodel.depth,
+                            .keeps_vocabulary = scope.keeps_vocabulary};
+    budget.shard_bytes = ShardMemory(input->memory, terms.judging, extent);
     if (budget.shard_bytes) *budget.shard_bytes -= std::min(*budget.shard_bytes, TakenBytes());
   } else {
     budget.shard_bytes = BesideHost(submodel.width);
@@ -178,7 +185,8 @@ uint64_t PlanningContext::FallbackBytesBeside(const Plan& host) const {
 std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
   const Plan& host = *scope.host;
   PlanExtent extent = host.Extent();
-  extent.tokens = std::max(extent.tokens, scope.length);
+  extent.tokens = std::max(extent.tokens, scope.length * scope.batch);
+  extent.sequences = std::max(extent.sequences, scope.batch);
   extent.width = std::max(extent.width, width);
   std::optional<uint64_t> bytes = ShardMemory(input->memory, terms.judging, extent);
   if (!bytes) return std::nullopt;
@@ -250,6 +258,7 @@ Plan PlanningContext::EmptyPlan() const {
   plan.strategy = request.strategy;
   plan.length = scope.length;
   plan.freq = UnlessZero(scope.clock);
+  plan.microbatch = scope.batch;
   plan.wake_us = UnlessZero(request.wake_us.value_or(0));
   plan.cold = request.cold();
   plan.read_bytes = UnlessZero(input->profile.read_bytes);
@@ -262,6 +271,8 @@ Plan PlanningContext::EmptyPlan() const {
   plan.row_share = row_share.median;
   plan.row_p99_share = row_share.p99;
   if (scope.host == nullptr) plan.words = PreloadedWords();
+  plan.context = scope.context;
+  plan.keeps_vocabulary = scope.keeps_vocabulary;
   plan.fallback = scope.fallback;
   return plan;
 }

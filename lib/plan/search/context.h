@@ -42,12 +42,16 @@ struct PlanningTerms {
 struct PlanningScope {
   uint32_t length = 0;  ///< in tokens
   uint64_t clock = 0;   ///< kHz; 0: the highest profiled
+  uint32_t batch = 1;   ///< inputs of a pass
   /// A plan whose preload buffer and memory this one shares with the variants that it has so far,
   /// or null. Shards that it holds cost no IO, and keep their bits.
   const Plan* host = nullptr;
   /// The submodel that runs compute with when they give up on IO; nothing: no guarantee is asked
   /// for. Its shards are in memory, and cost the plan's own only the planes that are missing.
   std::optional<Fallback> fallback = {};
+  /// As those of the plan that is made, of a model that continues texts.
+  uint32_t context = 0;
+  bool keeps_vocabulary = false;
   /// Most frequent words whose rows are in the preload buffer.
   size_t words = 0;
   /// Shards that all fallbacks together have, and bytes of the preload buffer that these and the
