@@ -15,6 +15,7 @@
 #include "pictures/gantt.h"
 #include "pictures/svg.h"
 #include "pictures/sweep_svg.h"
+#include "pipeline/whole_plan.h"
 #include "plan/judge.h"
 #include "plan/planner.h"
 #include "plan/profile_doubts.h"
@@ -152,6 +153,8 @@ void SetTarget(double target_us, Plan* plan) {
 Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
   STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check, tool));
   if (options.request.target_us) SetTarget(*options.request.target_us, &plan);
+  const bool bounded = options.request.judging.memory_bytes.has_value();
+  if (inputs.View().info.continues_texts()) ContinueTexts(!bounded, &plan);  // as it would run
   STI_ASSIGN_OR_RETURN(const Verdicts verdicts,
                        JudgePlan(inputs.View(), options.request.judging, plan));
   const double noise = inputs.View().profile.noise;

@@ -73,27 +73,36 @@ class LineAnswerer {
 
   // The images that can be read run in one pass. Answers and errors come in the order of the lines.
   Status TakeImages(std::span<const LineReader::Line> lines, Clock::time_point taken) {
-    std::vector<ImageValues> images;
+    std::vector<float> images;
+    images.reserve(lines.size() * session_.info().shape.image->values());
     std::vector<std::optional<Error>> errors;
     for (const LineReader::Line& line : lines) {
       const Status usable = line.usable();
       auto input = usable.ok() ? ReadLineInput(options_, session_, line.text)
                                : Result<SessionInput>(usable.error());
       errors.push_back(input.ok() ? std::nullopt : std::optional<Error>(input.error()));
-      if (input.ok()) images.push_back(std::move(std::get<ImageValues>(*input)));
+      if (!input.ok()) continue;
+      const std::vector<float>& values = std::get<ImageValues>(*input).values;
+      images.insert(images.end(), values.begin(), values.end());
     }
-    const Status asked =
-        images.empty() ? Status() : session_.Ask(std::span(images), taken, &answers_);
-    const Error* own = OwnErrorOf(asked);
-    if (own == nullptr) STI_RETURN_IF_ERROR(asked);
-    size_t next = 0;
-    for (size_t i = 0; i < lines.size(); ++i) {
-      if (errors[i] || own != nullptr) {
-        SkipInput(errors[i] ? *errors[i] : *own, lines[i].text);
-      } else {
-        Show(lines[i].text, answers_[next++]);
+    size_t next = 0;  // line to be told of
+    const auto skip = [&] {
+      for (; next < lines.size() && errors[next]; ++next)
+        SkipInput(*errors[next], lines[next].text);
+    };
+    const auto show = [&](size_t) {
+      skip();
+      Show(lines[next++].text, answer_);
+    };
+    if (!images.empty()) {
+      const Status asked = session_.Ask(images, taken, &answer_, show);
+      const Error* own = OwnErrorOf(asked);
+      if (own == nullptr) STI_RETURN_IF_ERROR(asked);
+      for (std::optional<Error>& error : errors) {
+        if (own != nullptr && !error) error = *own;
       }
     }
+    skip();
     return {};
   }
 
@@ -156,8 +165,7 @@ class LineAnswerer {
   Watch watch_;
   std::optional<VectorWriter> vectors_;  ///< where stdout is for other programs
   Answer answer_;
-  std::vector<Answer> answers_;  ///< of images that came together
-  size_t streamed_ = 0;          ///< bytes of the answer at hand that were written as they came
+  size_t streamed_ = 0;  ///< bytes of the answer at hand that were written as they came
   bool unusable_ = false;
   bool failed_ = false;  ///< a read, of any input
   bool output_closed_ = false;

@@ -326,6 +326,7 @@ void PrintPlain(const std::string& name, const std::string& text, const Answer& 
     return PrintNumbers(embedding->values);
   }
   if (const auto* made = std::get_if<Continuation>(&answer.content)) {
+    std::printf("%s", Column(name).c_str());
     PrintMade(made->text);
     std::printf("\n");
     return;

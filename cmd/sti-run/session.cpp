@@ -143,6 +143,7 @@ std::optional<WindowSizes> WindowsOf(const RunOptions& options) {
 Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelInfo& model,
                                         const Plan& plan, const Tool& tool) {
   SessionOptions session;
+  session.is_stage = !options.stage.empty();
   session.backend = options.backend;
   if (!options.compute.empty()) {
     STI_ASSIGN_OR_RETURN(session.compute, ParseCompute(options.compute));

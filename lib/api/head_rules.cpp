@@ -49,6 +49,13 @@ Status CheckRunsOneWay(const Plan& plan, const ModelInfo& info) {
       .Fix(Remedy::kPlanAgain);
 }
 
+/// Returns kForeign if a plan that is no stage's has a batch, and the model takes no images.
+Status CheckBatch(const Plan& plan, const ModelInfo& info, bool is_stage) {
+  if (is_stage || !info.has_text() || plan.Extent().sequences == 1) return {};
+  return ForeignError("the plan has a batch, and the model takes no images")
+      .Fix(Remedy::kPlanForModel);
+}
+
 /// Returns kUsage if the options ask of a model that continues texts what is for answers to whole
 /// texts.
 Status CheckOptionsForContinuing(const SessionOptions& options) {
@@ -70,7 +77,8 @@ Status CheckOptionsForImages(const SessionOptions& options) {
 
 }  // namespace
 
-Status CheckPlanForHead(const Plan& plan, const ModelInfo& info) {
+Status CheckPlanForHead(const Plan& plan, const ModelInfo& info, bool is_stage) {
+  STI_RETURN_IF_ERROR(CheckBatch(plan, info, is_stage));
   STI_RETURN_IF_ERROR(CheckRunsOneWay(plan, info));
   STI_RETURN_IF_ERROR(CheckComparable(plan, info));
   return CheckCascade(plan, info);

@@ -16,8 +16,9 @@
 namespace sti {
 
 /// Returns kUsage if a plan is for other heads: vectors that it gives would not compare, or it has
-/// a cascade or turns and the model labels tokens.
-Status CheckPlanForHead(const Plan& plan, const ModelInfo& info);
+/// a cascade or turns and the model labels tokens. kForeign if it has a batch of texts, which
+/// stages alone take.
+Status CheckPlanForHead(const Plan& plan, const ModelInfo& info, bool is_stage = false);
 
 /// Returns kUsage if the options ask of a model what its head does not give.
 Status CheckOptionsForHead(const SessionOptions& options, const ModelInfo& info);

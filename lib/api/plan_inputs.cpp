@@ -61,7 +61,8 @@ PlanInputs::PlanInputs(const ContainerFile& file, DeviceProfile profile,
 
 PlanInput PlanInputs::View() const {
   const auto working = [this](const PlanExtent& extent) {
-    return WorkingBytes(index_, {profile_.kernel, profile_.threads, extent});
+    return WorkingBytes(index_, {profile_.kernel, profile_.threads, extent}) +
+           GatheredImageBytes(index_, extent.sequences);
   };
   const auto stage_resident = [this](const StageExtent& stage) {
     return ResidentBytes(index_, stage) + (stage.ends.text ? TokenizerBytes(index_) : 0);

@@ -72,6 +72,7 @@ ComputeType TypeUnder(const PlanCore& plan, std::optional<ComputeType> wanted) {
 
 Session::Session(const SessionOptions& options)
     : late_(options.late),
+      is_stage_(options.is_stage),
       prefix_(options.prefix),
       dimensions_(options.dimensions),
       threshold_(options.threshold),
@@ -95,7 +96,7 @@ Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
 Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& options) {
   const ModelInfo& model = file.index().info;
   STI_RETURN_IF_ERROR(CheckOptionsForHead(options, model));
-  STI_RETURN_IF_ERROR(CheckPlanForHead(plan, model));
+  STI_RETURN_IF_ERROR(CheckPlanForHead(plan, model, options.is_stage));
   if (label_vectors_) {
     STI_RETURN_IF_ERROR(
         CheckLabelVectors(*label_vectors_, file.index(), plan, prefix_, dimensions_));
@@ -306,27 +307,23 @@ Status Session::Ask(const ImageValues& image, Clock::time_point taken, Answer* a
   return {};
 }
 
-Status Session::Ask(std::span<const ImageValues> images, Clock::time_point taken,
-                    std::vector<Answer>* answers) {
-  answers->resize(images.size());
-  if (images.size() == 1) return Ask(images.front(), taken, &answers->front());
+Status Session::Ask(std::span<const float> images, Clock::time_point taken, Answer* answer,
+                    FunctionRef<void(size_t image)> each) {
   const bool cold = Begin(&taken);
-  std::vector<float> values;
-  for (const ImageValues& image : images)
-    values.insert(values.end(), image.values.begin(), image.values.end());
-  Answer& all = answers->front();
-  BeginWhole(info().shape.max_positions, &all);
-  all.batch = static_cast<uint32_t>(images.size());
-  const RunTerms terms = TermsFor(images.size() * all.tokens, taken, &all);
-  STI_RETURN_IF_ERROR(RunImages(*pipeline_, values, terms, &all.run));
-  const std::vector<float> given = std::move(all.run.values);
-  std::fill(answers->begin() + 1, answers->end(), all);
-  const size_t each = info().head_values();
-  for (size_t i = 0; i < answers->size(); ++i) {
-    Answer& answer = (*answers)[i];
-    answer.run.values.assign(given.begin() + i * each, given.begin() + (i + 1) * each);
-    STI_RETURN_IF_ERROR(FinishContent({}, &answer));
-    End(taken, cold, &answer);
+  const size_t count = images.size() / info().shape.image->values();
+  BeginWhole(info().shape.max_positions, answer);
+  answer->batch = static_cast<uint32_t>(count);
+  const RunTerms terms = TermsFor(count * answer->tokens, taken, answer);
+  STI_RETURN_IF_ERROR(RunImages(*pipeline_, images, terms, &answer->run));
+  const std::vector<float> given = std::move(answer->run.values);
+  const auto values = static_cast<std::ptrdiff_t>(info().head_values());
+  for (size_t i = 0; i < count; ++i) {
+    const auto begin = given.begin() + static_cast<std::ptrdiff_t>(i) * values;
+    answer->run.values.assign(begin, begin + values);
+    STI_RETURN_IF_ERROR(FinishContent({}, answer));
+    End(taken, cold, answer);
+    each(i);
+    answer->run.bytes_read = 0;
   }
   return {};
 }
@@ -423,7 +420,7 @@ Status Session::EndEngagement() {
 Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
   STI_RETURN_IF_ERROR(CheckLate(late_, plan));
   if (reader_) STI_RETURN_IF_ERROR(reader_->Check(plan));
-  STI_RETURN_IF_ERROR(CheckPlanForHead(plan, info()));
+  STI_RETURN_IF_ERROR(CheckPlanForHead(plan, info(), is_stage_));
   if (label_vectors_) {
     STI_RETURN_IF_ERROR(
         CheckLabelVectors(*label_vectors_, status().file->index(), plan, prefix_, dimensions_));

@@ -91,6 +91,8 @@ struct SessionOptions {
   std::optional<WindowSizes> windows;
   /// Whether answers keep the runs of all their windows.
   bool keeps_window_runs = false;
+  /// Whether the plan is one that CutStage made, which texts run under together.
+  bool is_stage = false;
   /// The least score that a label of a multi-label model needs.
   double threshold = 0.5;
   /// The way in which a model that labels tokens makes spans of them.
@@ -185,7 +187,7 @@ struct Answer {
   std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
   std::optional<WindowsReport> windows;  ///< of a text, where the session reads in windows
   uint32_t tokens = 0;
-  uint32_t batch = 1;  ///< inputs of the pass, whose reads and times those of the run are
+  uint32_t batch = 1;  ///< inputs of the pass
   bool truncated = false;
   double latency_us = 0;            ///< from `taken` until the answer was complete
   std::optional<double> target_us;  ///< of the plan, or of the variant that ran
@@ -269,10 +271,12 @@ class Session {
   /// the input's own: others can be used. Any other is the model's or the machine's.
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
   [[nodiscard]] Status Ask(const ImageValues& image, Clock::time_point taken, Answer* answer);
-  /// Runs images in one pass, at least one and at most `plan().microbatch`. `answers` receives as
-  /// many, whose times and reads are those of the pass; target and latency count for all.
-  [[nodiscard]] Status Ask(std::span<const ImageValues> images, Clock::time_point taken,
-                           std::vector<Answer>* answers);
+  /// Runs images [images, channels, size, size] in one pass, at least one and at most
+  /// `plan().microbatch`. `answer` becomes that to one after another, and `each` is called with the
+  /// number of the image that it is to. Target, latency and times are those of the pass; its reads
+  /// are counted with the first image alone.
+  [[nodiscard]] Status Ask(std::span<const float> images, Clock::time_point taken, Answer* answer,
+                           FunctionRef<void(size_t image)> each);
 
   /// Continues a prompt by up to `most` tokens, at least 1, each the likeliest behind those in
   /// front of it: of equals that of the lowest id. The model is one that continues texts, and the
@@ -389,6 +393,7 @@ class Session {
   void TellDrift();
 
   Late late_;
+  bool is_stage_ = false;
   std::string prefix_;
   std::optional<uint32_t> dimensions_;
   double threshold_;

@@ -63,6 +63,11 @@ Status Session::CheckPrompt(const Encoding& prompt) const {
   const uint32_t context = plan().context;
   if (context == 0) return UsageError("the plan has no context, and texts are to be continued");
   if (!prompt.truncated && prompt.ids.size() < context) return {};
+  if (prompt.truncated && prompt.ids.size() < context) {
+    return DataError("a text of more than the " + std::to_string(prompt.ids.size()) +
+                     " tokens that the plan's longest prompt has")
+        .In(Source::kInput);
+  }
   return DataError("a text of " + std::string(prompt.truncated ? "more than " : "") +
                    std::to_string(prompt.ids.size()) +
                    " tokens, which leaves no room to continue it: text and continuation have " +

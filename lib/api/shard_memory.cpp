@@ -123,6 +123,7 @@ MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory
   const uint64_t resident = plan.ends.whole() ? ResidentBytes(index) : ResidentBytes(index, held);
   need.before_shards = memory.tokenizer_bytes + resident + WorkingBytes(index, terms) +
                        AddShards(index, plan, &need);
+  need.before_shards += GatheredImageBytes(index, extent.sequences);
   AddWords(index, plan, &need);
   if (plan.fallback) need.before_shards += FallbackRowBytes(index, extent.tokens);
   return need;

@@ -49,6 +49,11 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
          (ends.head ? ClassifierHead::RoomFor(shape.hidden, terms.extent.sequences, threads) : 0);
 }
 
+uint64_t GatheredImageBytes(const ContainerIndex& index, uint32_t images) {
+  const ModelShape& shape = index.info.shape;
+  return shape.image && images > 1 ? images * shape.image->values() * sizeof(float) : 0;
+}
+
 uint64_t ResidentBytes(const ContainerIndex& index) {
   return ResidentBytes(index, {0, index.info.shape.layers, {}});
 }

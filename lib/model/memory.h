@@ -26,6 +26,10 @@ struct WorkingTerms {
 /// Returns the bytes of working memory. More than 2^20 tokens or 4096 threads count as so many.
 uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms);
 
+/// Returns the bytes of the images of a pass of several, which whoever runs it has in hand beside
+/// the one that is read; 0 of one alone, and of texts.
+uint64_t GatheredImageBytes(const ContainerIndex& index, uint32_t images);
+
 /// Returns what ResidentModel::bytes will be with all layers and both ends.
 uint64_t ResidentBytes(const ContainerIndex& index);
 /// Returns what it will be with the layers and the ends of a stage.

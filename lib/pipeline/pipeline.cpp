@@ -15,12 +15,8 @@ namespace {
 /// Returns DataError unless the container can serve the plan, its turns and its variants.
 Status CheckFits(const ContainerFile& file, const Plan& plan) {
   const ContainerIndex& index = file.index();
-  PlanBounds bounds;
-  bounds.layers = index.info.shape.layers;
-  bounds.width = index.info.shape.width;
-  bounds.least_length = index.info.min_length();
-  bounds.most_length = index.info.max_length();
-  bounds.vocabulary = index.info.shape.vocabulary;
+  PlanBounds bounds = BoundsOf(index.info);
+  bounds.takes_batch = true;  // texts run together in stages
   bounds.model = index.model;
   bounds.holds = [&](const ShardAtBits& shard) { return index.Holds(shard); };
   const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
@@ -48,8 +44,6 @@ Status RunSequence(Pipeline& pipeline, const Pass& pass, const RunTerms& terms, 
 
 Status CheckPlan(const ContainerFile& file, const Plan& plan, ComputeType type) {
   STI_RETURN_IF_ERROR(CheckFits(file, plan));
-  if (plan.context != 0 && !file.index().info.continues_texts())
-    return UsageError("the plan has a context, and the model continues no texts");
   if (plan.cascade && file.index().info.problem == Problem::kMultiLabel) {
     return UsageError(
         "the plan has a cascade, which is for one label an input, and the model gives any number; "

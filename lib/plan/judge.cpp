@@ -230,10 +230,7 @@ PredictedQuality WholeQuality(const Importance& importance, const ModelInfo& mod
 
 Status CheckFits(const CheckedInput& input, const Plan& plan) {
   const ShardCatalog& catalog = input->catalog;
-  PlanBounds bounds;
-  bounds.layers = catalog.layers;
-  bounds.width = catalog.width;
-  if (input->info.shape.vocabulary != 0) bounds.vocabulary = input->info.shape.vocabulary;
+  PlanBounds bounds = BoundsOf(input->info);
   bounds.model = input->model;
   bounds.holds = [&](const ShardAtBits& shard) { return catalog.BytesOf(shard).has_value(); };
   const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);

@@ -345,7 +345,8 @@ Result<Plan> Planner::WithContext(const Scopes& asked, const Parts& parts) const
   const PlanningTerms terms = PlanningTerms::Of(request_);
   Scopes scopes = asked;
   for (PlanningScope& scope : scopes) {
-    scope.context = request_.context == 0 ? asked.front().length : request_.context;
+    // A prompt of one token has room to go on by one.
+    scope.context = request_.context == 0 ? std::max(2U, asked.front().length) : request_.context;
     scope.keeps_vocabulary = true;
   }
   const uint64_t row_bytes = uint64_t{input_->info.shape.vocabulary} * input_->memory.row_bytes;

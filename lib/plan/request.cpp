@@ -211,7 +211,8 @@ Status ValidateRequest(const PlanRequest& request) {
   if (plans > kMostPlans)
     return UsageError("more than " + std::to_string(kMostPlans) + " lengths and clocks; drop some");
   if (plans > 1 && DelayModelFor(request.strategy) == DelayModel::kMemory)
-    return UsageError("the strategy preload holds one plan's shards; ask for one length and clock");
+    return UsageError(
+        "the strategy preload holds one plan's shards; ask for one length, batch and clock");
   if (request.min_accuracy && !(*request.min_accuracy >= 0 && *request.min_accuracy <= 1))
     return Unreasonable("the accuracy is not from 0 to 1", kGive, "min_accuracy 0.9");
   if (request.full_accuracy && !(*request.full_accuracy >= 0 && *request.full_accuracy <= 1))
@@ -260,6 +261,8 @@ Status ValidateToContinue(const PlanRequest& request, const ModelInfo& info) {
     return Unreasonable(why + " and this is for labels", kDrop, part);
   if (request.min_accuracy)
     return Unreasonable(why + " whose accuracy nothing measures", kDrop, "min_accuracy");
+  if (request.context == 1)
+    return Unreasonable("a context of 1 token has no room to continue a text", kRaise, "context");
   if (request.context == 0) return {};
   if (request.context > info.max_length()) {
     return Unreasonable(

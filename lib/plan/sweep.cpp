@@ -132,8 +132,12 @@ Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
   one.further_lengths.clear();
   one.min_accuracy.reset();
   if (one.clocks.size() > 1) one.clocks.resize(1);
+  if (one.batches.size() > 1) one.batches.resize(1);
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
-  STI_ASSIGN_OR_RETURN(one.length, PlannedLength(checked, request.length));
+  // All images have one length, which is none to ask for.
+  if (checked->info.has_text()) {
+    STI_ASSIGN_OR_RETURN(one.length, PlannedLength(checked, request.length));
+  }
   SweepGrid grid;
   grid.embeds = checked->info.embeds();
   grid.cells.reserve(targets_us.size() * preloads.size());

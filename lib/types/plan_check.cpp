@@ -218,6 +218,7 @@ bool RunsAlike(const PlanCore& one, const PlanCore& other) {
 /// Checks that a plan whose runs go on with a text keeps its keys and values from run to run.
 Fault CheckContext(const Plan& plan, const PlanBounds& bounds) {
   if (plan.context == 0) return {};
+  if (!bounds.takes_context) return Foreign("it has a context, and the model continues no texts");
   if (plan.context < plan.length) return Broken("context is less than length");
   if (plan.context > bounds.most_length) {
     return Foreign("context " + std::to_string(plan.context) + " is more than the " +
@@ -236,7 +237,7 @@ Fault CheckContext(const Plan& plan, const PlanBounds& bounds) {
 }
 
 /// Checks that a plan which takes several inputs together has nothing that is about one alone.
-Fault CheckBatch(const Plan& plan) {
+Fault CheckBatch(const Plan& plan, const PlanBounds& bounds) {
   bool several = plan.microbatch > 1;
   const auto has_room = [](const PlanCore& core) {
     return uint64_t{core.length} * core.microbatch <= kMaxLength;
@@ -246,6 +247,8 @@ Fault CheckBatch(const Plan& plan) {
     several = several || variant.microbatch > 1;
     fits = fits && has_room(variant);
   }
+  if (several && !bounds.takes_batch)
+    return Foreign("it has a batch, and the model takes no images");
   if (!fits) return Broken("batch times length is more than 2^20 tokens");
   const bool about_one =
       !plan.turns.empty() || plan.cascade || plan.fallback || plan.context != 0 || plan.staged;
@@ -398,6 +401,18 @@ Fault CheckStages(const Plan& plan, const ShardBits& runs) {
 
 }  // namespace
 
+PlanBounds BoundsOf(const ModelInfo& info) {
+  PlanBounds bounds;
+  bounds.layers = info.shape.layers;
+  bounds.width = info.shape.width;
+  bounds.least_length = info.min_length();
+  if (info.max_length() != 0) bounds.most_length = info.max_length();
+  if (info.shape.vocabulary != 0) bounds.vocabulary = info.shape.vocabulary;
+  bounds.takes_context = info.continues_texts();
+  bounds.takes_batch = !info.has_text();
+  return bounds;
+}
+
 Remedy RemedyFor(const PlanFault& fault) {
   return fault.kind == ErrorKind::kForeign ? Remedy::kPlanForModel : Remedy::kCorrectPlan;
 }
@@ -424,7 +439,7 @@ std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bound
   }
   if (Fault fault = CheckCascade(plan, bounds)) return fault;
   if (Fault fault = CheckContext(plan, bounds)) return fault;
-  if (Fault fault = CheckBatch(plan)) return fault;
+  if (Fault fault = CheckBatch(plan, bounds)) return fault;
   return CheckStages(plan, runs);
 }
 

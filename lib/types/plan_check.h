@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/result.h"
 #include "types/limits.h"
+#include "types/model_info.h"
 #include "types/plan.h"
 #include "types/shard_id.h"
 
@@ -25,11 +26,16 @@ struct PlanBounds {
   uint32_t least_length = 1;             ///< fewest tokens of an input
   uint32_t most_length = kMaxLength;     ///< most tokens of an input
   uint32_t vocabulary = kMaxVocabulary;  ///< V
+  bool takes_context = true;             ///< texts may go on
+  bool takes_batch = true;               ///< inputs may run together
   Digest model;                          ///< model that the plan is for; empty: any
   /// Returns whether a shard is stored at these bits, of an id within layers and width. Empty: all
   /// are.
   std::function<bool(const ShardAtBits&)> holds = nullptr;
 };
+
+/// Returns the bounds of a model, of which every shard is stored.
+PlanBounds BoundsOf(const ModelInfo& info);
 
 /// A rule that a plan breaks.
 struct PlanFault {

@@ -177,6 +177,8 @@ rounded() { jq -c '.logits | map(. * 1e4 | round)'; }
   like "$output" "*variants *        1 image: 2x2, *"
   same "$(sti-inspect --json many.plan | jq -c '[.batch, .length, (.variants | map(.batch))]')" '[4,10,[null]]'
   works sti-plan vit.sti --profile many.profile --check many.plan
+  works sti-plan vit.sti --profile many.profile --sweep --batches 4
+  like "$output" "*2x2*"
   ls images/*.ppm >paths
   sed -i '3s/^/no/; 7s/.*/vit.plan/' paths
   run bash -c 'sti-run -q --json vit.sti --plan vit.plan <paths'
@@ -187,6 +189,8 @@ rounded() { jq -c '.logits | map(. * 1e4 | round)'; }
   jq -c '[.text, .logits, .error]' <<<"$output" >together
   cmp alone together
   same "$(jq -c '.batch' <<<"$output" | tr '\n' ' ')" "3 3 null 3 3 3 null 3 2 2 "
+  # What a pass reads counts once.
+  same "$(jq -c 'select(.batch == 2) | .bytes_read > 0' <<<"$output" | tr '\n' ' ')" "true false "
   # A line that is there alone waits for no others, and arguments are taken together.
   same "$( (echo images/0.ppm; sleep 0.3; echo images/1.ppm) | sti-run -q --json vit.sti --plan many.plan | jq -c .batch)" \
     "$(printf 'null\nnull')"
@@ -197,11 +201,25 @@ rounded() { jq -c '.logits | map(. * 1e4 | round)'; }
 @test "a batch is of models of images, and of what was profiled" {
   refused 3 "sti-plan: vit.profile: has no times of passes of 4 inputs*" \
     sti-plan vit.sti --profile vit.profile --target 10s --batches 1,4 -o x
+  refused 2 "sti-plan: *ask for one length, batch and clock" \
+    sti-plan vit.sti --profile vit.profile --target 10s --batches 1,4 --strategy preload -o x
+  works sti-plan -q vit.sti --profile vit.profile --target 10s -o p.json
+  jq '.context = 10' p.json >context.json
+  refused 3 "sti-plan: *it has a context, and the model continues no texts*" \
+    sti-plan vit.sti --profile vit.profile --check context.json
+  refused 3 "sti-run: *it has a context, and the model continues no texts*" \
+    sti-run vit.sti --plan context.json images/0.ppm
   refused 2 "sti-plan: a pass has 1 to 256 images; use --batches 1,4" \
     sti-plan vit.sti --profile vit.profile --target 10s --batches 0 -o x
   sti-shard -q "$repo/tests/data/multilabel-tiny" -o text.sti
   jq -n '{io: [{bytes: 4096, load_us: 10}], compute: [{length: 9, width: 2, layer_us: 100}]}' >hand.json
   refused 2 "sti-plan: texts run one at a time, in no batch; drop --batches" \
     sti-plan text.sti --profile hand.json --target 10s --batches 4 -o x
+  works sti-plan -q text.sti --profile hand.json --target 10s -o text.json
+  jq '.batch = 4' text.json >batch.json
+  refused 3 "sti-plan: *it has a batch, and the model takes no images*" \
+    sti-plan text.sti --profile hand.json --check batch.json
+  refused 3 "sti-run: *the plan has a batch, and the model takes no images*" \
+    sti-run text.sti --plan batch.json hello
   [ ! -e x ]
 }

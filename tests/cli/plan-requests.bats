@@ -167,7 +167,7 @@ write_short_profile() {
     works plan --check a.json
   done
   write_short_profile
-  refused 2 "sti-plan: the strategy preload holds one plan's shards; ask for one length and clock" \
+  refused 2 "sti-plan: the strategy preload holds one plan's shards; ask for one length, batch and clock" \
     sti-plan model.sti --profile short.json --strategy preload --target 60ms --length 16,64
   works sti-plan -q model.sti --profile short.json --strategy stdpl --target 60ms --length 16,64 -o a.json
   works sti-plan model.sti --profile short.json --check a.json

@@ -34,6 +34,7 @@ struct ContextWorld {
     world.info.depth_layers = {{0}, {0, 1}};
     world.info.shape.causal = true;
     world.info.head.output = HeadOutput::kNextToken;
+    world.info.tokenizer.has_frame = false;
     world.profile.compute = {{1, 1, 10, 10, 0}, {128, 1, 100, 100, 0}};
     world.profile.io = {{kBlock, 0, 1, 1}, {1000 * kBlock, 0, 1000, 1000}};
     world.profile.fixed = {{1, 1, 10, 8, 0, 0, 0}, {128, 5, 10, 8, 0, 0, 0}};
