@@ -283,6 +283,12 @@ Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
   if (request.context != 0 && !info.continues_texts())
     return Unreasonable("the model continues no texts", kDrop, "context");
   if (!info.has_text()) return ValidateForImages(request);
+  const auto is_short = [&](uint32_t length) { return length != 0 && length < info.min_length(); };
+  if (is_short(request.length) || std::ranges::any_of(request.further_lengths, is_short)) {
+    return Unreasonable(
+        "an input of the model has at least " + std::to_string(info.min_length()) + " tokens",
+        kRaise, "length");
+  }
   if (!request.batches.empty())
     return Unreasonable("texts run one at a time, in no batch", kDrop, "batches");
   if (info.continues_texts()) return ValidateToContinue(request, info);

@@ -71,7 +71,7 @@ write_short_profile() {
 }
 
 @test "--length outside the model or the profile" {
-  refused 2 "sti-plan: --length: 1 is not from 2 to 65536" plan --target 8ms --length 1,16
+  refused 2 "sti-plan: an input of the model has at least 2 tokens; raise --length" plan --target 8ms --length 1,16
   refused 2 "sti-plan: no profiled length holds 65 tokens, the profile has 64; ask for one of these or run sti-profile --lengths" \
     plan --target 8ms --length 16,65
 }
