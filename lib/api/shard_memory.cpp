@@ -144,9 +144,10 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
     return std::max(spare + std::min(left - spare, plan.staging_bytes.value_or(0)), need.layer);
   }
   if (left > 0) return left;
+  const uint64_t least = used + std::max<uint64_t>(need.layer, 1);
   return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +
-                         std::to_string(used) + " that the model takes before its first shard")
-      .NeedingMemory(used);
+                         std::to_string(least) + " that the model takes with its first shards")
+      .NeedingMemory(least);
 }
 
 Result<std::vector<uint64_t>> DivideMemory(std::span<const MemoryNeed> needs, uint64_t bytes) {

@@ -210,9 +210,10 @@ Status ValidateRequest(const PlanRequest& request) {
                        std::max<size_t>(1, request.clocks.size());
   if (plans > kMostPlans)
     return UsageError("more than " + std::to_string(kMostPlans) + " lengths and clocks; drop some");
-  if (plans > 1 && DelayModelFor(request.strategy) == DelayModel::kMemory)
+  if (plans > 1 && DelayModelFor(request.strategy) == DelayModel::kMemory) {
     return UsageError(
         "the strategy preload holds one plan's shards; ask for one length, batch and clock");
+  }
   if (request.min_accuracy && !(*request.min_accuracy >= 0 && *request.min_accuracy <= 1))
     return Unreasonable("the accuracy is not from 0 to 1", kGive, "min_accuracy 0.9");
   if (request.full_accuracy && !(*request.full_accuracy >= 0 && *request.full_accuracy <= 1))

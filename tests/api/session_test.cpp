@@ -333,7 +333,7 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   SessionOptions options;
   options.own_bytes = before_shards;
   EXPECT_TRUE(FailedWith(Session::Open(File(), plan, options), ErrorKind::kInfeasible,
-                         "before its first shard"));
+                         "with its first shards"));
   const uint64_t layer = uint64_t{200} << 10;  // more than a layer of the tiny model
   options.own_bytes = before_shards + layer;
   const auto session = Open(plan, options);
@@ -356,7 +356,7 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   // But no room for a model that alone takes more, whatever its plan predicts.
   planned.planned_for = before_shards - tokenizer->memory_bytes();
   EXPECT_TRUE(FailedWith(StagingBytes(file.index(), plan, planned), ErrorKind::kInfeasible,
-                         "before its first shard", Remedy::kMoreMemory));
+                         "with its first shards", Remedy::kMoreMemory));
 }
 
 // Fallbacks of variants stay in memory beside the plan's own.

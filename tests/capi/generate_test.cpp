@@ -176,6 +176,11 @@ TEST_F(GenerateTest, PlansAndOptionsComeAndGoWhileTokensStayTheSame) {
   EXPECT_LT(sti_stat(gpt2_, STI_OWN_BYTES), held);
   EXPECT_GT(sti_stat(gpt2_, STI_READ_BYTES), reads);
   ASSERT_TRUE(Is(STI_OK, sti_trim(gpt2_, 0, &error_), error_));
+  // The memory that a refusal of the plan in force names is enough for it.
+  Set(STI_MEMORY_BYTES, 4096);
+  ASSERT_TRUE(Is(STI_INFEASIBLE, sti_wake(gpt2_, &error_), error_));
+  const std::string refused = error_.text;
+  Set(STI_MEMORY_BYTES, std::stoll(refused.substr(refused.find("less than the ") + 14)));
   ASSERT_TRUE(Is(STI_OK, sti_wake(gpt2_, &error_), error_));
   for (const Row& row : rows) Check(row);
   // Options that are for labels are refused, and set back the model goes on.

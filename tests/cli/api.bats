@@ -44,7 +44,7 @@ programs="$STI_BIN/../tests"
   same "${lines[5]}" "pinned 0"
   run --separate-stderr "$programs/own-memory" model.sti 1000 - "$alarm"
   same "$status" 1
-  like "$stderr" "own-memory: 1000 bytes of memory are less than the * that the model takes before its first shard; raise STI_MEMORY_BYTES"
+  like "$stderr" "own-memory: 1000 bytes of memory are less than the * that the model takes with its first shards; raise STI_MEMORY_BYTES"
 }
 
 @test "the memory that a model counts as its own is what it grows by, for the widest text, within 5 %" {
