@@ -111,7 +111,7 @@ peak_of() {
   local limit more
   run -4 --separate-stderr sti-run -q model.sti --memory 1MB "$alarm"
   limit=$(sed -n 's/.* less than the \([0-9.]*\) MB needed .*/\1/p' <<<"$stderr" |
-    awk '{ printf "%d", $1 * 1e6 + 350000 }') # a layer takes 0.9 MB, and a process 0.1 MB more or less
+    awk '{ printf "%d", $1 * 1e6 - 550000 }') # of it a layer takes 0.9 MB; a process 0.1 MB more or less
   run -4 --separate-stderr sti-run -q model.sti --memory "$limit" "$alarm"
   like "$stderr" "sti-run: one layer of the plan needs * bytes of staging, * more than the memory given leaves; raise --memory"
   more=$(sed -n 's/.* staging, \([0-9]*\) more .*/\1/p' <<<"$stderr")
