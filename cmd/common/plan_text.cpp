@@ -52,7 +52,7 @@ std::string FrequencyText(std::optional<uint64_t> khz) {
   return khz ? " at " + std::to_string(*khz / 1000) + " MHz" : "";
 }
 
-// The input that is planned for: "197 tokens", "4 images".
+// The input that is planned for: "197 tokens", "4 images a pass".
 std::string InputText(const PlanCore& plan) {
   return plan.microbatch > 1 ? Counted(plan.microbatch, "image") + " a pass"
                              : Counted(plan.length, "token");
@@ -66,10 +66,9 @@ std::string VariantsText(const Plan& plan) {
   for (const PlanCore& variant : plan.variants) {
     char line[160];
     const std::string submodel = NameOf(SubmodelOf(variant));
-    std::snprintf(line, sizeof(line), "  %7u %s%s%s: %s, %s",
-                  of_images ? variant.microbatch : variant.length, of_images ? "image" : "token",
-                  (of_images ? variant.microbatch : variant.length) == 1 ? "" : "s",
-                  FrequencyText(variant.freq).c_str(), submodel.c_str(),
+    const uint32_t count = of_images ? variant.microbatch : variant.length;
+    std::snprintf(line, sizeof(line), "  %7u %s%s%s: %s, %s", count, of_images ? "image" : "token",
+                  count == 1 ? "" : "s", FrequencyText(variant.freq).c_str(), submodel.c_str(),
                   LatencyText(variant.predicted_latency_us, variant.predicted_p99_us).c_str());
     text += line;
     if (variant.target_us && !variant.meets_target) text += " MISSED";

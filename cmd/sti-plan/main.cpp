@@ -154,7 +154,7 @@ Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs
   STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check, tool));
   if (options.request.target_us) SetTarget(*options.request.target_us, &plan);
   const bool bounded = options.request.judging.memory_bytes.has_value();
-  if (inputs.View().info.continues_texts()) ContinueTexts(!bounded, &plan);  // as it would run
+  ContinueTexts(inputs.View().info, bounded, &plan);  // as it would run
   STI_ASSIGN_OR_RETURN(const Verdicts verdicts,
                        JudgePlan(inputs.View(), options.request.judging, plan));
   const double noise = inputs.View().profile.noise;

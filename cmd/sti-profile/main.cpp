@@ -78,8 +78,8 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& option
                       " slices a layer");
   }
   if (!info.has_text()) STI_RETURN_IF_ERROR(CheckForImages(tool.app(), options.model));
-  if (work.lengths.front() < LeastProfiledLength(info))
-    return UsageError("--lengths: an input has at least 3 tokens");
+  if (const uint32_t least = LeastProfiledLength(info); work.lengths.front() < least)
+    return UsageError("--lengths: an input has at least " + std::to_string(least) + " tokens");
   STI_RETURN_IF_ERROR(AddBatches(options.batches, work));
   work.threads = options.threads != 0 ? options.threads : std::min(AvailableThreads(), kMaxThreads);
   STI_ASSIGN_OR_RETURN(work.compute, ParseCompute(options.compute));

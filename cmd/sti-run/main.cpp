@@ -41,7 +41,7 @@ class LineAnswerer {
   // Answers lines that came together: images run in one pass, all others one after another.
   Status Take(std::span<const LineReader::Line> lines, Clock::time_point taken) {
     if (lines.size() > 1) return TakeImages(lines, taken);
-    return TakeOne(lines.front().text, lines.front().usable(), taken);
+    return TakeOne(lines.front(), taken);
   }
 
   Result<int> Finish() {
@@ -57,17 +57,21 @@ class LineAnswerer {
   [[nodiscard]] bool output_closed() const { return output_closed_; }
 
  private:
-  Status TakeOne(const std::string& text, const Status& usable, Clock::time_point taken) {
-    auto input = usable.ok() ? ReadLineInput(options_, session_, text)
-                             : Result<SessionInput>(usable.error());
+  [[nodiscard]] Result<SessionInput> Read(const LineReader::Line& line) const {
+    STI_RETURN_IF_ERROR(line.usable());
+    return ReadLineInput(options_, session_, line.text);
+  }
+
+  Status TakeOne(const LineReader::Line& line, Clock::time_point taken) {
+    const auto input = Read(line);
     const Status asked = input.ok() ? AskFor(*input, taken) : Status();
     const Error* own = input.ok() ? OwnErrorOf(asked) : &input.error();
     if (own != nullptr) {
-      SkipInput(*own, text);
+      SkipInput(*own, line.text);
       return {};
     }
     STI_RETURN_IF_ERROR(asked);
-    Show(text, answer_);
+    Show(line.text, answer_);
     return {};
   }
 
@@ -77,9 +81,7 @@ class LineAnswerer {
     images.reserve(lines.size() * session_.info().shape.image->values());
     std::vector<std::optional<Error>> errors;
     for (const LineReader::Line& line : lines) {
-      const Status usable = line.usable();
-      auto input = usable.ok() ? ReadLineInput(options_, session_, line.text)
-                               : Result<SessionInput>(usable.error());
+      const auto input = Read(line);
       errors.push_back(input.ok() ? std::nullopt : std::optional<Error>(input.error()));
       if (!input.ok()) continue;
       const std::vector<float>& values = std::get<ImageValues>(*input).values;
@@ -98,9 +100,8 @@ class LineAnswerer {
       const Status asked = session_.Ask(images, taken, &answer_, show);
       const Error* own = OwnErrorOf(asked);
       if (own == nullptr) STI_RETURN_IF_ERROR(asked);
-      for (std::optional<Error>& error : errors) {
-        if (own != nullptr && !error) error = *own;
-      }
+      const auto is_due = [](const std::optional<Error>& error) { return !error; };
+      if (own != nullptr) std::ranges::replace_if(errors, is_due, *own);
     }
     skip();
     return {};

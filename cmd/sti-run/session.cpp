@@ -227,8 +227,7 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
     return UsageError("--seed is for plans with a cascade that sends inputs on by chance, which " +
                       options.plan + " is not");
   }
-  // Without a bound on memory all words stay there, where the head needs them for each token.
-  if (options.generate && model.continues_texts()) ContinueTexts(!options.memory_bytes, &plan);
+  ContinueTexts(model, options.memory_bytes.has_value(), &plan);
   STI_RETURN_IF_ERROR(CheckDegrade(options, model, plan));
   WarnOfUntrained(model, plan, options, tool);
   if (!options.stage.empty()) {

@@ -141,7 +141,6 @@ class Model {
   [[nodiscard]] Result<PlanInputs> InputsAfter(const Drift& drift, const PlanRequest& request);
   [[nodiscard]] Status NeedFile();
   [[nodiscard]] Status NeedSession();
-  void ContinueIfSo(Plan* plan) const;
   [[nodiscard]] Result<Plan> PlanInForce() const;
   [[nodiscard]] SessionOptions OptionsNow();
   /// Returns the bytes that the plan was made for, if they are what bounds the model; else 0.

@@ -35,16 +35,10 @@ ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
 
 }  // namespace
 
-// Has a plan that says nothing of it continue texts where the model does. Without a bound on memory
-// all words stay there, where the head needs them for each token.
-void Model::ContinueIfSo(Plan* plan) const {
-  if (info_.continues_texts()) ContinueTexts(!options_.request.judging.memory_bytes, plan);
-}
-
 Result<Plan> Model::PlanInForce() const {
   if (plan_) return *plan_;
   STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file_->index(), {}));
-  ContinueIfSo(&plan);
+  ContinueTexts(info_, options_.request.judging.memory_bytes.has_value(), &plan);
   return plan;
 }
 
@@ -53,7 +47,7 @@ uint64_t Model::PlannedForNow() const {
 }
 
 Status Model::UsePlan(Plan plan, uint64_t planned_for_bytes) {
-  ContinueIfSo(&plan);
+  ContinueTexts(info_, options_.request.judging.memory_bytes.has_value(), &plan);
   STI_RETURN_IF_ERROR(CheckPlan(plan));
   // A session computes in one type for as long as it lasts.
   const bool goes_on =

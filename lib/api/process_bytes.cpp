@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "api/input.h"
 #include "base/clock.h"
@@ -49,8 +49,7 @@ Status AskOnce(Session& session, Answer* answer) {
     STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(kSentence));
     if (session.info().continues_texts()) {
       encoding.truncated = false;  // what is left of the sentence is the prompt
-      const auto sink = [](uint32_t, std::string_view) { return false; };
-      return session.Generate(encoding, 1, Clock::now(), sink, answer);
+      return sti::Ask(session, Prompt{std::move(encoding), 1}, Clock::now(), answer);
     }
     return session.Ask(encoding, Clock::now(), answer);
   }
@@ -68,11 +67,11 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
   smallest.depth = 1;
   smallest.width = 1;
   smallest.bits = file.index().BitsOfWholeLayers().front();
-  smallest.length = std::clamp(kTokens, info.min_length(), info.max_length());
   // A text that goes on has room for a token behind its prompt.
-  if (info.continues_texts()) smallest.length = std::min(kTokens, info.max_length() - 1);
+  const uint32_t behind = info.continues_texts() ? 1 : 0;
+  smallest.length = std::clamp(kTokens, info.min_length(), info.max_length() - behind);
   STI_ASSIGN_OR_RETURN(Plan plan, MakeHeldPlan(file.index(), smallest));
-  if (info.continues_texts()) plan.context = plan.length + 1;
+  if (info.continues_texts()) plan.context = plan.length + behind;
   const PlanExtent extent = plan.Extent();
   STI_RETURN_IF_ERROR(TouchParsers(plan));
   SessionOptions options;

@@ -298,13 +298,7 @@ void Session::End(Clock::time_point taken, bool cold, Answer* answer) {
 }
 
 Status Session::Ask(const ImageValues& image, Clock::time_point taken, Answer* answer) {
-  const bool cold = Begin(&taken);
-  BeginWhole(info().shape.max_positions, answer);
-  const RunTerms terms = TermsFor(answer->tokens, taken, answer);
-  STI_RETURN_IF_ERROR(RunImages(*pipeline_, image.values, terms, &answer->run));
-  STI_RETURN_IF_ERROR(FinishContent({}, answer));
-  End(taken, cold, answer);
-  return {};
+  return Ask(image.values, taken, answer, [](size_t) {});
 }
 
 Status Session::Ask(std::span<const float> images, Clock::time_point taken, Answer* answer,
@@ -315,15 +309,15 @@ Status Session::Ask(std::span<const float> images, Clock::time_point taken, Answ
   answer->batch = static_cast<uint32_t>(count);
   const RunTerms terms = TermsFor(count * answer->tokens, taken, answer);
   STI_RETURN_IF_ERROR(RunImages(*pipeline_, images, terms, &answer->run));
-  const std::vector<float> given = std::move(answer->run.values);
+  of_images_.swap(answer->run.values);
   const auto values = static_cast<std::ptrdiff_t>(info().head_values());
   for (size_t i = 0; i < count; ++i) {
-    const auto begin = given.begin() + static_cast<std::ptrdiff_t>(i) * values;
+    const auto begin = of_images_.begin() + static_cast<std::ptrdiff_t>(i) * values;
     answer->run.values.assign(begin, begin + values);
+    if (i > 0) answer->run.bytes_read = 0;
     STI_RETURN_IF_ERROR(FinishContent({}, answer));
     End(taken, cold, answer);
     each(i);
-    answer->run.bytes_read = 0;
   }
   return {};
 }

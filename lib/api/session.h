@@ -394,6 +394,7 @@ class Session {
 
   Late late_;
   bool is_stage_ = false;
+  std::vector<float> of_images_;  ///< [images, labels] what the head gave for a pass
   std::string prefix_;
   std::optional<uint32_t> dimensions_;
   double threshold_;

@@ -62,8 +62,8 @@ Status Session::CheckPrompt(const Encoding& prompt) const {
   STI_RETURN_IF_ERROR(Check(prompt));
   const uint32_t context = plan().context;
   if (context == 0) return UsageError("the plan has no context, and texts are to be continued");
-  if (!prompt.truncated && prompt.ids.size() < context) return {};
-  if (prompt.truncated && prompt.ids.size() < context) {
+  if (prompt.ids.size() < context) {
+    if (!prompt.truncated) return {};
     return DataError("a text of more than the " + std::to_string(prompt.ids.size()) +
                      " tokens that the plan's longest prompt has")
         .In(Source::kInput);

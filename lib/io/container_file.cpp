@@ -106,8 +106,7 @@ Status ContainerFile::RefuseContinuing() const {
   if (!index_->info.continues_texts()) return {};
   return ForeignError(
              "has a model that continues texts, of which neither importance nor stages are made "
-             "yet; "
-             "give one of another kind")
+             "yet; give one of another kind")
       .At(name());
 }
 

@@ -63,13 +63,13 @@ Result<Plan> MakeHeldPlan(const ContainerIndex& index, const WholePlanOptions& o
   return plan;
 }
 
-void ContinueTexts(bool keeps_vocabulary, Plan* plan) {
-  if (plan->context != 0) return;
+void ContinueTexts(const ModelInfo& info, bool bounded, Plan* plan) {
+  if (!info.continues_texts() || plan->context != 0) return;
   plan->context = plan->length;
-  plan->keeps_vocabulary = keeps_vocabulary;
+  plan->keeps_vocabulary = !bounded;
   for (PlanCore& variant : plan->variants) {
     variant.context = plan->context;
-    variant.keeps_vocabulary = keeps_vocabulary;
+    variant.keeps_vocabulary = plan->keeps_vocabulary;
   }
 }
 

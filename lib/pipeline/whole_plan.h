@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "format/container_index.h"
+#include "types/model_info.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -27,8 +28,9 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
 /// the most bits that it has so. For measuring: what such a plan computes means nothing.
 Result<Plan> MakeHeldPlan(const ContainerIndex& index, const WholePlanOptions& options);
 
-/// Has a plan that says no context continue texts as long as its inputs. `keeps_vocabulary`: the
-/// rows of all words stay in memory meanwhile.
-void ContinueTexts(bool keeps_vocabulary, Plan* plan);
+/// Has a plan of a model that continues texts, and that says no context, do so as long as its
+/// inputs are. The rows of all words, which the head needs for each token, stay in memory meanwhile
+/// unless that is bounded.
+void ContinueTexts(const ModelInfo& info, bool bounded, Plan* plan);
 
 }  // namespace sti

@@ -16,7 +16,7 @@ class Lanes {
         staging_bytes_(staging_bytes),
         spans_(spans),
         staged_(lane.layers + 1 + lane.words.groups),
-        waits_(lane.layers + 1),
+        waits_(staged_.size()),
         ends_us_(staged_.size()),
         io_us_(-wake_us),
         compute_us_(lane.fixed.embed_io_us) {
@@ -77,8 +77,7 @@ class Lanes {
       if (!MakeRoom(lane_.words.bytes)) return std::nullopt;
       if (!io_start_us) io_start_us = io_us_;
       io_us_ += lane_.words.load_us;
-      used_ += lane_.words.bytes;
-      staged_[next_] += lane_.words.bytes;
+      Stage(next_, lane_.words.bytes);
       compute_us_ = std::max(compute_us_, io_us_);
       if (group == 0) start_us = compute_us_;
       compute_us_ += lane_.GroupUs();
@@ -147,7 +146,7 @@ class Lanes {
   const std::optional<uint64_t> staging_bytes_;
   std::vector<LaneSpan>* spans_;
   std::vector<uint64_t> staged_;  ///< bytes read for each layer, the head, and groups of its words
-  std::vector<bool> waits_;       ///< for each layer and the head, that something is read for it
+  std::vector<bool> waits_;       ///< for each of them, that something is read for it
   std::vector<double> ends_us_;   ///< when each layer ended, the head began, and had each group
   double io_us_;
   double compute_us_;

@@ -94,8 +94,8 @@ constexpr bool IsIo(LaneSpan::Kind kind) { return kind <= LaneSpan::Kind::kLoad;
 /// needs more staging than there is. The IO lane reads the embedding rows, then `shards` in order;
 /// in a cold start, the shards of a layer come behind its resident part, and the words of the head
 /// behind them all. A layer starts when the one before has ended and its shards are there (STI
-/// 5.5). `staging_bytes` bounds what is read and
-/// not yet freed; the shards of a layer are freed when it ends.
+/// 5.5). `staging_bytes` bounds what is read and not yet freed; the shards of a layer are freed
+/// when it ends.
 ///
 /// With a lead of `wake_us` the shards start that much before the text is there; the embedding rows
 /// are known only then and go first, so a read under way ends later by their time.

@@ -175,13 +175,13 @@ double StallOf(const PlannedRun& run, double start_us, double latency_us) {
 PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const PlanCore& plan,
                   const PlannedRun& run, double latency_us) {
   const FixedTimes& fixed = devices.median.fixed();
-  const bool has_rows = run.lane.words.groups == 0 && plan.keeps_vocabulary;
   ColdTimes cold;
   if (plan.cold) cold = ColdTimesOf(input, devices.median, plan.layers);
   PlanTimes times;
   times.start_us = cold.start_us;
   times.open_io_us = cold.open_io_us;
-  times.embed_io_us = (has_rows ? 0 : fixed.embed_io_us) + cold.embedding_us;
+  times.embed_io_us =
+      plan.cold ? fixed.embed_io_us + cold.embedding_us : run.lane.fixed.embed_io_us;
   times.embed_us = fixed.embed_us;
   const MeanDecode decode(run.lane.decode_us);
   const MeanDecode decode_p99(DecodeTimes(devices.p99, plan.bits));

@@ -74,6 +74,7 @@ struct PlanRequest {
   /// Further lengths and clocks, each a variant that shares the preload buffer. The plan itself is
   /// for the longest length at the first clock.
   std::vector<uint32_t> further_lengths;
+  std::vector<uint64_t> clocks;  ///< kHz, see ProfileReading::freq; empty: the highest profiled
   /// The most tokens of a text that is continued, those that are made of it included; 0: as many as
   /// the plan's own length has. Of a model that continues texts alone. Without a length the plan's
   /// own is no longer than this.
@@ -81,7 +82,6 @@ struct PlanRequest {
   /// How many images a pass has, of a model of images: the plan itself is for the most of them, and
   /// each other number is a variant. Empty: one.
   std::vector<uint32_t> batches;
-  std::vector<uint64_t> clocks;  ///< kHz, see ProfileReading::freq; empty: the highest profiled
   /// One bitwidth for all shards. Absent: chosen per shard; 6 for stdpl and preload, 32 for
   /// load-exec.
   std::optional<uint32_t> uniform_bits;

@@ -233,8 +233,7 @@ std::vector<uint32_t> UsualLengths(const ModelInfo& info) {
 }
 
 uint32_t LeastProfiledLength(const ModelInfo& info) {
-  const bool has_controls = info.has_text() && !info.continues_texts();
-  return has_controls ? 3 : 1;
+  return info.has_text() && info.tokenizer.has_frame ? info.min_length() + 1 : 1;
 }
 
 std::vector<uint32_t> TrainedWidths(const ModelInfo& info) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "types/bits.h"
 #include "types/limits.h"
 
@@ -117,9 +118,8 @@ WordGroup WordGroupOf(std::optional<uint32_t> read_bytes, uint32_t rows, uint32_
   const uint64_t wanted = kReads * read_bytes.value_or(kUsualReadBytes) / std::max(1U, row_bytes);
   WordGroup group;
   group.rows = std::clamp(static_cast<uint32_t>(wanted) + 1, 1U, std::max(1U, rows));
-  const uint64_t blocks = (uint64_t{group.rows} * row_bytes + kBlockBytes - 1) / kBlockBytes;
-  // One behind another may begin and end within a block.
-  group.bytes = (blocks + (group.rows < rows ? 1 : 0)) * kBlockBytes;
+  group.bytes = RoundUp(uint64_t{group.rows} * row_bytes, kBlockBytes);
+  if (group.rows < rows) group.bytes += kBlockBytes;  // it may begin and end within a block
   return group;
 }
 

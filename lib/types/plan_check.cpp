@@ -238,18 +238,11 @@ Fault CheckContext(const Plan& plan, const PlanBounds& bounds) {
 
 /// Checks that a plan which takes several inputs together has nothing that is about one alone.
 Fault CheckBatch(const Plan& plan, const PlanBounds& bounds) {
-  bool several = plan.microbatch > 1;
-  const auto has_room = [](const PlanCore& core) {
-    return uint64_t{core.length} * core.microbatch <= kMaxLength;
-  };
-  bool fits = has_room(plan);
-  for (const PlanCore& variant : plan.variants) {
-    several = several || variant.microbatch > 1;
-    fits = fits && has_room(variant);
-  }
+  const PlanExtent extent = plan.Extent();
+  const bool several = extent.sequences > 1;
   if (several && !bounds.takes_batch)
     return Foreign("it has a batch, and the model takes no images");
-  if (!fits) return Broken("batch times length is more than 2^20 tokens");
+  if (extent.tokens > kMaxLength) return Broken("batch times length is more than 2^20 tokens");
   const bool about_one =
       !plan.turns.empty() || plan.cascade || plan.fallback || plan.context != 0 || plan.staged;
   if (several && about_one)

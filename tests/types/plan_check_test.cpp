@@ -215,6 +215,8 @@ const std::vector<Rule>& NumberRules() {
 const std::vector<Rule>& CascadeLevelRules() {
   static const double kNever = std::numeric_limits<double>::quiet_NaN();
   static const std::vector<Rule> kRules = {
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.microbatch = 2; }, kBroken,
+       "a plan with a batch has turns, a cascade, a fallback, a context or stages"},
       {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.cutoff = -0.1; }, kBroken,
        "cascade.levels[1]: cutoff is not from 0 to 1"},
       {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.cutoff = 1.1; }, kBroken,

@@ -7,6 +7,22 @@
 #include "types/plan.h"
 
 namespace sti {
+namespace {
+
+/// Returns the reads of the rows of all words, of a model that continues texts.
+WordReads WordReadsOf(const CheckedInput& input, const DeviceModel& device) {
+  const uint32_t rows = input->info.shape.vocabulary;
+  const uint32_t row_bytes = input->memory.row_bytes;
+  const WordGroup group = WordGroupOf(UnlessZero(input->profile.read_bytes), rows, row_bytes);
+  WordReads words;
+  words.groups = (rows + group.rows - 1) / group.rows;
+  words.bytes = group.bytes;
+  if (words.groups > 0) words.load_us = device.PartUs(uint64_t{rows} * row_bytes) / words.groups;
+  return words;
+}
+
+}  // namespace
+
 Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device) {
   if (input->cold == nullptr || input->cold->layers.size() != input->catalog.layers) {
     return UsageError("the sizes of the model's parts are not known")
@@ -31,17 +47,6 @@ ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
   for (uint32_t layer : layers) times.resident_us.push_back(device.PartUs(bytes.layers[layer]));
   times.resident_us.push_back(device.PartUs(bytes.head));
   return times;
-}
-
-WordReads WordReadsOf(const CheckedInput& input, const DeviceModel& device) {
-  const uint32_t rows = input->info.shape.vocabulary;
-  const uint32_t row_bytes = input->memory.row_bytes;
-  const WordGroup group = WordGroupOf(UnlessZero(input->profile.read_bytes), rows, row_bytes);
-  WordReads words;
-  words.groups = (rows + group.rows - 1) / group.rows;
-  words.bytes = group.bytes;
-  if (words.groups > 0) words.load_us = device.PartUs(uint64_t{rows} * row_bytes) / words.groups;
-  return words;
 }
 
 ComputeLane LaneOf(const CheckedInput& input, const DeviceModel& device,

@@ -34,9 +34,6 @@ Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device);
 ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
                       std::span<const uint32_t> layers);
 
-/// Returns the reads of the rows of all words, of a model that continues texts.
-WordReads WordReadsOf(const CheckedInput& input, const DeviceModel& device);
-
 /// Says how a submodel is run.
 struct RunKind {
   bool cold = false;  ///< from the start of a process
