@@ -310,19 +310,29 @@ Result<int> Serve(const StagePlace& place, const RunOptions& options, const Tool
   return worker.Finish();
 }
 
-/// Runs the stage at a place until its input ends. Returns the exit code.
-Result<int> RunPlaced(const StagePlace& place, const Tool& tool, const RunOptions& options,
-                      MpiRanks* ranks) {
-  // The neighbours hear of this stage before its model is open, which may take long.
-  STI_ASSIGN_OR_RETURN(const uint32_t hidden, HiddenOf(options.model));
-  Interrupt interrupt;
-  StopWatch stop(interrupt);
-  STI_ASSIGN_OR_RETURN(const std::unique_ptr<StageLink> link,
-                       OpenLink(place, options, ranks, hidden, stop, &interrupt));
-  Result<int> ran = Serve(place, options, tool, link.get(), stop.ended());
+/// Runs the stage until its input ends, and ends its link, which the only stage has none of.
+/// Returns the exit code.
+Result<int> ServeLinked(const StagePlace& place, const RunOptions& options, const Tool& tool,
+                        const std::unique_ptr<StageLink> link, const std::atomic<bool>& ended) {
+  Result<int> ran = Serve(place, options, tool, link.get(), ended);
   if (!link) return ran;
   const Status finished = link->Finish(EndOf(place, ran.ok() ? Status() : Status(ran.error())));
   if (ran.ok() && !finished.ok()) return finished.error();
+  return ran;
+}
+
+/// Runs the stage at a place until its input ends. Returns the exit code.
+Result<int> RunPlaced(const StagePlace& place, const Tool& tool, const RunOptions& options,
+                      MpiRanks* ranks) {
+  // The neighbours hear of this stage before its model is open, which may take long. A rank that
+  // ends without a link does not wait for the others: its launcher takes it for lost, and ends all.
+  STI_ASSIGN_OR_RETURN(const uint32_t hidden, HiddenOf(options.model));
+  Interrupt interrupt;
+  StopWatch stop(interrupt);
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<StageLink> link,
+                       OpenLink(place, options, ranks, hidden, stop, &interrupt));
+  Result<int> ran = ServeLinked(place, options, tool, std::move(link), stop.ended());
+  if (ranks != nullptr) LeaveRanks(*ranks, ran.ok(), TimeoutOf(place, options));
   return ran;
 }
 
@@ -358,9 +368,7 @@ Result<int> RunStage(const Tool& tool, const RunOptions& options) {
   STI_ASSIGN_OR_RETURN(place.number, FindStageOfRank(place.plan, options, *ranks));
   RunOptions own = options;
   own.stage = place.own().device;
-  Result<int> ran = RunPlaced(place, tool, own, ranks.get());
-  LeaveRanks(*ranks, ran.ok(), TimeoutOf(place, options));
-  return ran;
+  return RunPlaced(place, tool, own, ranks.get());
 }
 
 }  // namespace sti

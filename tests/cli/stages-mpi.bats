@@ -20,8 +20,9 @@ needs_mpi() {
   mpirun --version 2>/dev/null | grep -q "Open MPI" || skip "no mpirun of Open MPI; install openmpi-bin"
 }
 
-# RANKS COMMAND...: as root too, on fewer cores too, and never for longer than a minute.
-ranks() { timeout 60 mpirun --allow-run-as-root --oversubscribe -n "$@"; }
+# RANKS COMMAND...: as root too, on fewer cores too, and never for longer than a minute, also where
+# mpirun itself hangs in its own clean-up, which no signal but the last one ends.
+ranks() { timeout -k 5 60 mpirun --allow-run-as-root --oversubscribe -n "$@"; }
 
 lines() { tail -n +2 few.tsv | cut -f 1; }
 slow_lines() { while sleep 0.05 && echo "$alarm"; do :; done; }
@@ -77,7 +78,7 @@ start_slowly() {
 
 @test "a rank that cannot run ends all, and says why" {
   needs_mpi
-  run --separate-stderr timeout 60 mpirun --allow-run-as-root --oversubscribe \
+  run --separate-stderr timeout -k 5 60 mpirun --allow-run-as-root --oversubscribe \
     -n 2 sti-run -q "${own[@]}" : -n 1 sti-run -q none.sti "${own[@]:1}" </dev/null
   same "$status" 3
   like "$stderr" "*sti-run: none.sti: no such file*"
@@ -111,6 +112,6 @@ start_slowly() {
   slurm_start "$BATS_TEST_TMPDIR/slurm"
   srun --mpi=list 2>&1 | grep -q pmix || skip "Slurm has no plug-in for PMIx; install slurm-wlm-basic-plugins"
   lines | sti-run -q model.sti --plan c.plan >expected
-  lines | timeout 60 srun --mpi=pmix -n 3 --overcommit --kill-on-bad-exit sti-run -q "${own[@]}" >seen
+  lines | timeout -k 5 60 srun --mpi=pmix -n 3 --overcommit --kill-on-bad-exit sti-run -q "${own[@]}" >seen
   diff expected seen
 }
