@@ -1,12 +1,13 @@
 // A fuzzer of bytes seldom gets past the checksums and the shape of a FlatBuffer. This one changes
 // the numbers that a container holds, one by one as its input says, puts every checksum right, and
-// then does what tools do: opens the container, verifies it, and asks a session for a label.
+// then does what tools do: opens the container, verifies it, and asks a session for an answer.
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "api/input.h"
 #include "api/session.h"
 #include "api/verify_model.h"
 #include "base/little_endian.h"
@@ -16,6 +17,7 @@
 #include "io/container_file.h"
 #include "pipeline/whole_plan.h"
 #include "support/forged_container.h"
+#include "support/test_container.h"
 #include "text/tokenizer.h"
 #include "types/finite.h"
 
@@ -38,6 +40,25 @@ void ChangeShape(Numbers& numbers, ForgedContainer& forged) {
   std::array fields = {&shape.layers,     &shape.width,         &shape.hidden,      &shape.ffn,
                        &shape.vocabulary, &shape.max_positions, &shape.token_types, &shape.labels};
   Change(numbers, *EntryOf(numbers, fields));
+}
+
+/// The inputs that the model says to take: images of some shape and scale, or texts.
+void ChangeImages(Numbers& numbers, ForgedContainer& forged) {
+  ModelInfo& info = forged.index().info;
+  const auto which = numbers.Take<uint8_t>() % 7;
+  if (which == 0) info.shape.causal = !info.shape.causal;
+  if (which == 1) info.shape.norm_before = !info.shape.norm_before;
+  if (which == 2) info.head.output = static_cast<HeadOutput>(numbers.Take<uint8_t>() % 5);
+  if (which == 3) info.shape.image = ImageShape{12, 4, 3};
+  if (!info.shape.image) return;
+  ImageShape& image = *info.shape.image;
+  std::array fields = {&image.size, &image.patch, &image.channels};
+  if (which == 4) Change(numbers, *EntryOf(numbers, fields));
+  if (which == 5) info.shape.image.reset();
+  if (which == 6 && !info.pixels.mean.empty() && !info.pixels.deviation.empty()) {
+    EntryOf(numbers, info.pixels.mean) = numbers.Take<float>();
+    EntryOf(numbers, info.pixels.deviation) = numbers.Take<float>();
+  }
 }
 
 PartLocation& AnyPart(Numbers& numbers, ForgedContainer& forged) {
@@ -70,13 +91,11 @@ void ChangeResident(Numbers& numbers, ForgedContainer& forged) {
 
 void ChangeTexts(Numbers& numbers, ForgedContainer& forged) {
   const auto which = numbers.Take<uint8_t>() % 4;
+  std::vector<std::string>& labels = forged.index().info.labels;
   if (which == 0) forged.index().unicode = numbers.Text();
-  if (which == 1) EntryOf(numbers, forged.index().info.labels) = numbers.Text();
+  if (which == 1 && !labels.empty()) EntryOf(numbers, labels) = numbers.Text();
   if (which == 2) forged.SetText(ResidentKind::kVocabulary, numbers.Text());
-  if (which == 3) {
-    std::vector<std::string>& labels = forged.index().info.labels;
-    EntryOf(numbers, labels) = labels[0];
-  }
+  if (which == 3 && !labels.empty()) EntryOf(numbers, labels) = labels[0];
 }
 
 void ChangeInfo(Numbers& numbers, ForgedContainer& forged) {
@@ -163,9 +182,22 @@ const std::vector<ForgedContainer>& Bases() {
     planes.codebook = CodebookKind::kGobo;
     planes.bits = {2, 3, 6};
     made.emplace_back(model, planes);
+    made.emplace_back(FileBytes(STI_SOURCE_DIR "/tests/data/v1.8/vit.sti"));
+    made.emplace_back(FileBytes(STI_SOURCE_DIR "/tests/data/v1.9/gpt2.sti"));
     return made;
   }();
   return bases;
+}
+
+/// An image or a text that a model takes, or a prompt that it continues.
+Result<SessionInput> InputFor(const Session& session) {
+  const ModelInfo& info = session.info();
+  if (info.shape.image) {
+    return SessionInput(ImageValues{std::vector<float>(info.shape.image->values(), 0.5F)});
+  }
+  STI_ASSIGN_OR_RETURN(Encoding text, session.Encode("a text of some words"));
+  if (info.continues_texts()) return SessionInput(Prompt{std::move(text), 3});
+  return SessionInput(std::move(text));
 }
 
 /// Does with the container what a session does. Whatever it calls damaged, verifying must have
@@ -177,22 +209,26 @@ void Ask(ForgedContainer& forged, bool damaged) {
   };
   auto file = forged.Open();
   Require(file.ok(), "a container opens again");
-  const auto plan = MakeWholePlan(file->index(), {});
+  auto plan = MakeWholePlan(file->index(), {});
   if (!plan.ok()) return refused(plan.error());
-  const auto session = Session::Open(std::move(*file), *plan, {});
+  if (file->index().info.continues_texts()) ContinueTexts(file->index().info, false, &*plan);
+  const auto session = Session::Open(std::move(*file), *std::move(plan), {});
   if (!session.ok()) return refused(session.error());
-  const auto encoding = (*session)->Encode("a text of some words");
-  if (!encoding.ok()) return;
+  const auto input = InputFor(**session);
+  if (!input.ok()) return;
   Answer answer;
-  const Status asked = (*session)->Ask(*encoding, Clock::now(), &answer);
+  const Status asked = sti::Ask(**session, *input, Clock::now(), &answer);
   if (!asked.ok()) return refused(asked.error());
-  Require(AllFinite(answer.run.values), "a label comes from finite logits");
+  Require(AllFinite(answer.run.values), "an answer comes from finite numbers");
   const ModelInfo& info = (*session)->info();
   if (info.has_labels()) {
     Require(answer.labels().label < info.labels.size(), "a label has a name");
-  } else {
-    Require(std::get<Embedding>(answer.content).values.size() == info.head_values(),
-            "an embedding has all its numbers");
+  } else if (const auto* embedding = std::get_if<Embedding>(&answer.content)) {
+    Require(embedding->values.size() == info.head_values(), "an embedding has all its numbers");
+  } else if (const auto* continuation = std::get_if<Continuation>(&answer.content)) {
+    for (const uint32_t id : continuation->ids) {
+      Require(id < info.shape.vocabulary, "a token is of the vocabulary");
+    }
   }
 }
 
@@ -201,7 +237,7 @@ void Ask(ForgedContainer& forged, bool damaged) {
 void Index(Input input) {
   using Edit = void (*)(Numbers&, ForgedContainer&);
   constexpr Edit kEdits[] = {ChangeShape, ChangePlace, ChangeResident, ChangeTexts,
-                             ChangeInfo,  ChangeCodes, ChangeBytes,    ChangeBytes};
+                             ChangeInfo,  ChangeCodes, ChangeBytes,    ChangeImages};
   constexpr int kMostEdits = 16;
   Numbers numbers(input);
   ForgedContainer forged = Bases()[numbers.Take<uint8_t>() % Bases().size()];
