@@ -245,7 +245,7 @@ std::string UntrainedWarning(const ModelInfo& info, const PlanCore& plan) {
   const std::string quality = QualityText(plan.quality);
   if (!quality.empty()) return which + " was not trained for; predicted: " + quality;
   return "the model has no elastic metadata: " + which +
-         " is allowed but was not trained for; its labels mean little";
+         " is allowed but was not trained for; its answers mean little";
 }
 
 }  // namespace sti

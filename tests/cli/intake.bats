@@ -124,7 +124,7 @@ same_logits() {
   same "${stderr_lines[0]}" "sti-shard: the model has no elastic metadata: submodels of n < 6 layers or m < 12 slices are allowed, but not trained for"
   run --separate-stderr sti-shard model -o elastic.sti --bits 2
   same "${#stderr_lines[@]}" 1
-  warning="the model has no elastic metadata: 3x6 of 6x12 is allowed but was not trained for; its labels mean little"
+  warning="the model has no elastic metadata: 3x6 of 6x12 is allowed but was not trained for; its answers mean little"
   run --separate-stderr sti-plan plain.sti --profile device.json --submodel 3x6 --allow-untrained -o plain.plan
   same "$status" 0
   same "$stderr" "sti-plan: warning: $warning"

@@ -198,10 +198,10 @@ plan() { sti-plan model.sti --profile device.json --importance model.importance 
 
 @test "a plain model is planned whole, and --allow-untrained lifts that" {
   make_plain_model
-  refused 4 "sti-plan: no plan meets 5.000 ms: the smallest feasible target is *ms, with 6x12 at 2 bits; raise --target, since no preload is enough; or make the model elastic (examples/elastic-finetune), or give --allow-untrained for submodels that it was not trained for" \
+  refused 4 "sti-plan: no plan meets 5.000 ms: the smallest feasible target is *ms, with 6x12 at 2 bits; raise --target, since no preload is enough; or make the model elastic (examples/elastic-finetune); or give --allow-untrained for submodels that it was not trained for" \
     sti-plan plain.sti --profile device.json --target 5ms -o a.plan
   [ ! -e a.plan ]
-  refused 4 "sti-plan: submodel 3x4 was not trained, its labels would mean little; use 6x12 or --allow-untrained" \
+  refused 4 "sti-plan: submodel 3x4 was not trained, its answers would mean little; use 6x12 or --allow-untrained" \
     sti-plan plain.sti --profile device.json --submodel 3x4 -o a.plan
   works sti-plan -q plain.sti --profile device.json --target 50ms -o a.json
   holds "$(cat a.json)" '(.layers | length) == 6 and .width == 12'

@@ -85,7 +85,7 @@ load helpers
   make_plain_model
   run --separate-stderr sti-run plain.sti --submodel 3x6 "$alarm"
   same "$status" 0
-  same "$stderr" "sti-run: warning: the model has no elastic metadata: 3x6 of 6x12 is allowed but was not trained for; its labels mean little"
+  same "$stderr" "sti-run: warning: the model has no elastic metadata: 3x6 of 6x12 is allowed but was not trained for; its answers mean little"
 }
 
 @test "--one-shot answers the first line and ends" {

@@ -448,8 +448,20 @@ TEST(Planner, AModelThatIsNotElasticIsToldWhatWouldMakeItSo) {
                          Remedy::kRaiseInRequest));
   EXPECT_EQ(plan.error().value,
             "target_us, since no preload is enough; or make the model elastic "
-            "(examples/elastic-finetune), or give allow_untrained for submodels that it was not "
+            "(examples/elastic-finetune); or give allow_untrained for submodels that it was not "
             "trained for");
+}
+
+TEST(Planner, AModelWithoutATrainerIsNotSentToOne) {
+  test::World world = test::Odroid();
+  world.info.elastic = false;
+  world.info.shape.image = ImageShape{12, 4, 3};
+  const auto plan = MakePlan(world.input(), RequestFor(100e3));
+  ASSERT_TRUE(FailedWith(plan, ErrorKind::kInfeasible, "no plan meets 100.000 ms",
+                         Remedy::kRaiseInRequest));
+  EXPECT_EQ(plan.error().value,
+            "target_us, since no preload is enough; or give allow_untrained for submodels that it "
+            "was not trained for");
 }
 
 TEST(Planner, VariantsKeepToTheMemoryOfThePlan) {

@@ -195,11 +195,12 @@ Error Infeasible(const PlanningContext& context) {
     enough += ", since no preload is enough";
   }
   if (by_noise) enough += "; or measure the device again, for longer, or plan by risk median";
-  const bool only_full = !context.input->info.elastic && !request.allow_untrained;
-  if (only_full) {
-    enough +=
-        "; or make the model elastic (examples/elastic-finetune), or give allow_untrained for "
-        "submodels that it was not trained for";
+  const ModelInfo& info = context.input->info;
+  if (!info.elastic && !request.allow_untrained) {
+    // The trainer takes models that label or embed texts.
+    if (info.has_text() && !info.continues_texts())
+      enough += "; or make the model elastic (examples/elastic-finetune)";
+    enough += "; or give allow_untrained for submodels that it was not trained for";
   }
   return InfeasibleError(message).Fix(Remedy::kRaiseInRequest, enough);
 }

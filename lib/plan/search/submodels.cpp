@@ -42,7 +42,7 @@ Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceM
   }
   if (!info.WasTrained(*wish.named) && !wish.allow_untrained) {
     return InfeasibleError("submodel " + NameOf(Submodel{depth, width}) +
-                           " was not trained, its labels would mean little")
+                           " was not trained, its answers would mean little")
         .Fix(Remedy::kGiveInRequest,
              NameOf(Submodel{shape.layers, shape.width}) + " or allow_untrained");
   }
