@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/elementwise.h"
+#include "kernels/gemm.h"
 #include "network/tensors.h"
 
 namespace sti {
@@ -10,8 +11,16 @@ namespace {
 
 using enum TensorRole;
 
-// Returns how many patches share a row of weights while it is near.
-uint32_t PatchesATask(const ImageShape& image) { return std::min(8U, image.patches()); }
+constexpr uint32_t kTileOuts = 32;  // of a tile of weights, which is turned for the product
+constexpr uint32_t kTileIns = 256;  // of it, so that it takes 32 KiB
+
+// Returns how many patches share a tile of weights: so many that to turn it takes little beside.
+uint32_t PatchesATask(const ImageShape& image) { return std::min(48U, image.patches()); }
+
+// Returns the floats that a worker has for itself: patches, and a tile of weights.
+size_t ScratchFloats(const ImageShape& image) {
+  return size_t{PatchesATask(image)} * image.patch_values() + kTileOuts * kTileIns;
+}
 
 // Copies a patch to `values` [channels, patch, patch], as the weights of a convolution lie.
 void CopyPatch(const ImageShape& shape, const float* image, uint32_t number, float* values) {
@@ -26,12 +35,34 @@ void CopyPatch(const ImageShape& shape, const float* image, uint32_t number, flo
   }
 }
 
+// rows [patches, d] = bias + patches [patches, ins] times the weights [d, ins], turned tile by tile
+// into `tile` [kTileIns, kTileOuts].
+void Project(const float* patches, uint32_t count, uint32_t ins, const float* weights,
+             std::span<const float> bias, float* tile, float* rows) {
+  const auto d = static_cast<uint32_t>(bias.size());
+  for (uint32_t out = 0; out < d; out += kTileOuts) {
+    const uint32_t width = std::min(kTileOuts, d - out);
+    for (uint32_t in = 0; in < ins; in += kTileIns) {
+      const uint32_t stretch = std::min(kTileIns, ins - in);
+      TransposeTile(weights + size_t{out} * ins + in, ins, width, stretch, tile, kTileOuts);
+      MultiplyPanels({.a = patches + in,
+                      .a_stride = ins,
+                      .rows = count,
+                      .ins = stretch,
+                      .panels = {{tile, kTileOuts}, {tile + kTileOuts / 2, kTileOuts}},
+                      .c = rows + out,
+                      .c_stride = d,
+                      .width = width,
+                      .start = in == 0 ? bias.data() + out : nullptr});
+    }
+  }
+}
+
 }  // namespace
 
 uint64_t ImageScratchBytes(const ModelShape& shape, uint32_t threads) {
   if (!shape.image) return 0;
-  return uint64_t{threads} * PatchesATask(*shape.image) * shape.image->patch_values() *
-         sizeof(float);
+  return threads * ScratchFloats(*shape.image) * sizeof(float);
 }
 
 void EmbedImages(const ModelShape& shape, const EmbeddingParameters& parameters,
@@ -52,16 +83,11 @@ void EmbedImages(const ModelShape& shape, const EmbeddingParameters& parameters,
     float* const rows = hidden + size_t{task / tasks} * (patches + 1) * d;
     const uint32_t first = task % tasks * a_task;
     const uint32_t end = std::min(patches, first + a_task);
-    float* const values = scratch.data() + size_t{worker} * a_task * width;
+    float* const values = scratch.data() + worker * ScratchFloats(image);
     for (uint32_t p = first; p < end; ++p)
       CopyPatch(image, pixels, p, values + size_t{p - first} * width);
-    for (uint32_t out = 0; out < d; ++out) {
-      for (uint32_t p = first; p < end; ++p) {
-        rows[size_t{p + 1} * d + out] =
-            Dot(weights + size_t{out} * width, values + size_t{p - first} * width, width) +
-            parameters[kPatchBias][out];
-      }
-    }
+    Project(values, end - first, width, weights, parameters[kPatchBias],
+            values + size_t{a_task} * width, rows + size_t{first + 1} * d);
     for (uint32_t p = first; p < end; ++p)
       AddTo(positions + size_t{p + 1} * d, d, rows + size_t{p + 1} * d);
     if (first != 0) return;

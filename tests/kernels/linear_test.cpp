@@ -119,5 +119,28 @@ TEST(NativeLinear, SameBitsOnAnyThreadCount) {
   }
 }
 
+// Rows whose inputs take more than a cache are computed in blocks.
+TEST(NativeLinear, ManyRowsHaveTheBitsOfFew) {
+  constexpr uint32_t kRows = 301;
+  Fixture many(40, 700, 2, kRows);
+  const auto plain = many.Run(Backend::kNative, 2, Epilogue::kNone);
+  const auto active = many.Run(Backend::kNative, 2, Epilogue::kActivate);
+  const auto transposed = many.Run(Backend::kNative, 2, Epilogue::kTranspose);
+  std::vector<float> few;
+  const auto row_values = static_cast<std::ptrdiff_t>(many.inputs.size() / kRows);
+  for (many.rows = 43; many.inputs.size() >= size_t{43} * row_values;
+       many.inputs.erase(many.inputs.begin(), many.inputs.begin() + 43 * row_values)) {
+    const auto part = many.Run(Backend::kNative, 1, Epilogue::kNone);
+    few.insert(few.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(few, plain);
+  for (size_t row = 0; row < kRows; ++row) {
+    for (size_t out = 0; out < 40; ++out) {
+      ASSERT_EQ(active[row * 40 + out], std::max(plain[row * 40 + out], 0.0F));
+      ASSERT_EQ(transposed[out * kRows + row], plain[row * 40 + out]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sti

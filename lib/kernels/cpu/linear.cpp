@@ -31,9 +31,10 @@ uint64_t Linear::RoomFor(const Arithmetic& arithmetic, const LinearLimits& limit
                                                : PackedLinearRoom(arithmetic.type, limits, threads);
 }
 
-OutputTile OutputTile::Of(const LinearSum& group, uint32_t rows, uint32_t out, uint32_t width,
+OutputTile OutputTile::Of(const LinearSum& group, RowRange rows, uint32_t out, uint32_t width,
                           float* spare) {
-  OutputTile tile{group, rows, out, width, group.out + out, group.out_stride};
+  float* const place = group.out + rows.first * group.out_stride + out;
+  OutputTile tile{group, rows, out, width, place, group.out_stride};
   if (group.epilogue == Epilogue::kTranspose) {
     tile.data = spare;
     tile.stride = width;
@@ -43,9 +44,10 @@ OutputTile OutputTile::Of(const LinearSum& group, uint32_t rows, uint32_t out, u
 
 void OutputTile::Finish(Activation activation) const {
   if (group.epilogue == Epilogue::kTranspose) {
-    TransposeTile(data, stride, rows, width, group.out + out * group.out_stride, group.out_stride);
+    TransposeTile(data, stride, rows.count, width, group.out + out * group.out_stride + rows.first,
+                  group.out_stride);
   } else if (group.epilogue == Epilogue::kActivate) {
-    Activate(activation, data, stride, rows, width);
+    Activate(activation, data, stride, rows.count, width);
   }
 }
 

@@ -13,18 +13,24 @@
 
 namespace sti {
 
-/// Holds the outputs [out, out + width) of a sum that one task computes: in place, or in the task's
-/// own memory until they are transposed.
+/// Some rows of all that a product has.
+struct RowRange {
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
+
+/// Holds the outputs [out, out + width) of a sum that one task computes for some rows: in place, or
+/// in the task's own memory until they are transposed.
 struct OutputTile {
   const LinearSum& group;
-  uint32_t rows = 0;
+  RowRange rows;
   uint32_t out = 0;
   uint32_t width = 0;
   float* data = nullptr;  ///< [rows, width]; what it holds before the first term is not read
   size_t stride = 0;
 
-  /// Returns the tile of outputs [out, out + width); `spare` has room for rows * width floats.
-  static OutputTile Of(const LinearSum& group, uint32_t rows, uint32_t out, uint32_t width,
+  /// Returns the tile of outputs [out, out + width); `spare` has room for width floats of each row.
+  static OutputTile Of(const LinearSum& group, RowRange rows, uint32_t out, uint32_t width,
                        float* spare);
   /// Returns what a term is added to: the bias for the first term, null for the others, which go on
   /// from the tile.

@@ -1,7 +1,9 @@
 // Decoding fused with the product. A task owns one or two panels of outputs. It decodes a stretch
 // of their inputs into a buffer that stays in the first-level cache, multiplies all rows by it, and
 // goes on; decoded weights never reach memory. Where the CPU can, the first rows are multiplied
-// while decoding. Tasks share nothing that is written.
+// while decoding. Tasks share nothing that is written. Many rows are computed block by block, each
+// by all tasks, since a task reads all inputs of its rows, and these have to stay in the
+// second-level cache from one task to the next.
 #include <algorithm>
 #include <vector>
 
@@ -16,6 +18,17 @@ namespace {
 
 constexpr uint32_t kStretch = 256;  // inputs decoded at a time: two panels of them take 32 KiB
 constexpr uint32_t kStretchWeights = kStretch * kPanelWidth;
+constexpr uint64_t kBlockBytes = 1 << 20;  // of the inputs of a block of rows
+constexpr uint32_t kBlockRows = 96;        // least of a block: each decodes all weights again
+
+// Returns how many blocks of nearly equal height the rows of these sums, which have the same
+// inputs, or inputs of one size, are cut into.
+uint32_t BlocksOf(uint32_t rows, const LinearSum& group) {
+  uint64_t row_bytes = 0;
+  for (const LinearTerm& term : group.terms) row_bytes += term.matrix.ins * sizeof(float);
+  const uint64_t wanted = (rows * row_bytes + kBlockBytes - 1) / kBlockBytes;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, 1, std::max(1U, rows / kBlockRows)));
+}
 
 // How much memory lies where, in bytes.
 struct NativeRoom {
@@ -89,11 +102,12 @@ class NativeLinear final : public Linear {
     float* rows;  ///< [ins, kFusedRows]
   };
 
-  void InterleaveLeading(uint32_t rows, std::span<const LinearSum> groups);
+  void InterleaveLeading(RowRange rows, std::span<const LinearSum> groups);
   [[nodiscard]] const float* LeadingOf(const LinearTerm& term) const;
   void AddTerm(const LinearTerm& term, const OutputTile& tile, uint32_t worker);
-  void RunTask(uint32_t rows, const LinearSum& group, uint32_t out, uint32_t width,
+  void RunTask(RowRange rows, const LinearSum& group, uint32_t out, uint32_t width,
                uint32_t worker);
+  void RunBlock(RowRange rows, std::span<const LinearSum> groups);
 
   ThreadPool& pool_;
   Activation activation_;
@@ -105,7 +119,7 @@ class NativeLinear final : public Linear {
 };
 
 // Terms that read the same rows share them. What there is no room for is not fused.
-void NativeLinear::InterleaveLeading(uint32_t rows, std::span<const LinearSum> groups) {
+void NativeLinear::InterleaveLeading(RowRange rows, std::span<const LinearSum> groups) {
   leading_.clear();
   if (!CanFuseHere()) return;
   uint64_t used = 0;
@@ -121,7 +135,8 @@ void NativeLinear::InterleaveLeading(uint32_t rows, std::span<const LinearSum> g
   }
   pool_.ParallelFor(static_cast<uint32_t>(leading_.size()), [&](uint32_t i, uint32_t) {
     const LinearTerm& term = *leading_[i].term;
-    InterleaveRows(term.in, term.in_stride, FusedRows(rows), term.matrix.ins, leading_[i].rows);
+    InterleaveRows(term.in + rows.first * term.in_stride, term.in_stride, FusedRows(rows.count),
+                   term.matrix.ins, leading_[i].rows);
   });
 }
 
@@ -145,13 +160,14 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
   // The last panel decides, the only one that may be narrow. Metered decoding has its own time.
   const PanelStretch last{term.matrix, tile.out + (panels - 1) * kPanelWidth, 0, ins};
   const bool fused = leading != nullptr && !meters_[worker].on && CanFuse(*term.shard, last);
-  const uint32_t first_rows = fused ? FusedRows(tile.rows) : 0;
+  const uint32_t rows = tile.rows.count;
+  const uint32_t first_rows = fused ? FusedRows(rows) : 0;
   // Weights that are kept nowhere need no stretches.
-  const uint32_t longest = first_rows == tile.rows ? ins : kStretch;
+  const uint32_t longest = first_rows == rows ? ins : kStretch;
   for (uint32_t in = 0; in < ins; in += longest) {
-    PanelProduct product{.a = term.in + in,
+    PanelProduct product{.a = term.in + tile.rows.first * term.in_stride + in,
                          .a_stride = term.in_stride,
-                         .rows = tile.rows,
+                         .rows = rows,
                          .ins = std::min(longest, ins - in),
                          .panels = {},
                          .c = tile.data,
@@ -179,7 +195,7 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
   }
 }
 
-void NativeLinear::RunTask(uint32_t rows, const LinearSum& group, uint32_t out, uint32_t width,
+void NativeLinear::RunTask(RowRange rows, const LinearSum& group, uint32_t out, uint32_t width,
                            uint32_t worker) {
   const OutputTile tile = OutputTile::Of(group, rows, out, width, scratch_[worker].tile);
   for (const LinearTerm& term : group.terms) AddTerm(term, tile, worker);
@@ -188,6 +204,16 @@ void NativeLinear::RunTask(uint32_t rows, const LinearSum& group, uint32_t out, 
 
 void NativeLinear::Run(uint32_t rows, std::span<const LinearSum> groups) {
   if (groups.empty()) return;
+  const uint32_t blocks = BlocksOf(rows, groups[0]);
+  RowRange block;
+  for (uint32_t left = blocks; left > 0; --left) {
+    block.count = (rows - block.first) / left;
+    RunBlock(block, groups);
+    block.first += block.count;
+  }
+}
+
+void NativeLinear::RunBlock(RowRange rows, std::span<const LinearSum> groups) {
   InterleaveLeading(rows, groups);
   const uint32_t outs = groups[0].outs;
   const auto count = static_cast<uint32_t>(groups.size());

@@ -142,7 +142,7 @@ void PackedLinear::DecodePanels(const LinearTerm& term, const PackedInput& input
                                 const OutputTile& tile, uint32_t worker) {
   Scratch& scratch = scratch_[worker];
   PackedPanel panels[kTilePanels] = {scratch.panels[0], scratch.panels[1]};
-  if (input.fused == tile.rows) {
+  if (input.fused == tile.rows.count) {
     for (PackedPanel& panel : panels) panel.data = nullptr;
   }
   DecodePacked({type_, *term.shard, TableOf(*term.shard), term.matrix, tile.out, tile.width,
@@ -154,9 +154,9 @@ void PackedLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
   Scratch& scratch = scratch_[worker];
   const PackedInput& input = activations_.Of(term);
   meters_[worker].Time([&] { DecodePanels(term, input, tile, worker); });
-  if (input.fused < tile.rows) {
+  if (input.fused < tile.rows.count) {
     MultiplyPacked(type_, {.a = input.rows,
-                           .rows = tile.rows - input.fused,
+                           .rows = tile.rows.count - input.fused,
                            .steps = PackedSteps(type_, term.matrix.ins),
                            .panels = {scratch.panels[0].data, scratch.panels[1].data},
                            .units = scratch.panels[0].units,
@@ -165,12 +165,13 @@ void PackedLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
                            .c_stride = tile.stride,
                            .width = tile.width});
   }
-  scratch.far.AddTo({term.in, term.in_stride, tile.rows, term.matrix.ins}, tile.data, tile.stride);
+  scratch.far.AddTo({term.in, term.in_stride, tile.rows.count, term.matrix.ins}, tile.data,
+                    tile.stride);
 }
 
 void PackedLinear::RunTask(uint32_t rows, const LinearSum& group, uint32_t out, uint32_t width,
                            uint32_t worker) {
-  const OutputTile tile = OutputTile::Of(group, rows, out, width, scratch_[worker].tile);
+  const OutputTile tile = OutputTile::Of(group, {0, rows}, out, width, scratch_[worker].tile);
   for (const LinearTerm& term : group.terms) AddTerm(term, tile, worker);
   tile.Finish(activation_);
 }
