@@ -5,21 +5,22 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "network/tensors.h"
+#include "shard/weight_order.h"
 
 namespace sti {
 namespace {
 
 using enum TensorRole;
 
-constexpr uint32_t kTileOuts = 32;  // of a tile of weights, which is turned for the product
-constexpr uint32_t kTileIns = 256;  // of it, so that it takes 32 KiB
+// Inputs of a tile of weights, which is turned for the product: so many that it takes 32 KiB.
+constexpr uint32_t kTileIns = 256;
 
 // Returns how many patches share a tile of weights: so many that to turn it takes little beside.
 uint32_t PatchesATask(const ImageShape& image) { return std::min(48U, image.patches()); }
 
 // Returns the floats that a worker has for itself: patches, and a tile of weights.
 size_t ScratchFloats(const ImageShape& image) {
-  return size_t{PatchesATask(image)} * image.patch_values() + kTileOuts * kTileIns;
+  return size_t{PatchesATask(image)} * image.patch_values() + kTileWidth * kTileIns;
 }
 
 // Copies a patch to `values` [channels, patch, patch], as the weights of a convolution lie.
@@ -36,20 +37,20 @@ void CopyPatch(const ImageShape& shape, const float* image, uint32_t number, flo
 }
 
 // rows [patches, d] = bias + patches [patches, ins] times the weights [d, ins], turned tile by tile
-// into `tile` [kTileIns, kTileOuts].
+// into `tile` [kTileIns, kTileWidth].
 void Project(const float* patches, uint32_t count, uint32_t ins, const float* weights,
              std::span<const float> bias, float* tile, float* rows) {
   const auto d = static_cast<uint32_t>(bias.size());
-  for (uint32_t out = 0; out < d; out += kTileOuts) {
-    const uint32_t width = std::min(kTileOuts, d - out);
+  for (uint32_t out = 0; out < d; out += kTileWidth) {
+    const uint32_t width = std::min(kTileWidth, d - out);
     for (uint32_t in = 0; in < ins; in += kTileIns) {
       const uint32_t stretch = std::min(kTileIns, ins - in);
-      TransposeTile(weights + size_t{out} * ins + in, ins, width, stretch, tile, kTileOuts);
+      TransposeTile(weights + size_t{out} * ins + in, ins, width, stretch, tile, kTileWidth);
       MultiplyPanels({.a = patches + in,
                       .a_stride = ins,
                       .rows = count,
                       .ins = stretch,
-                      .panels = {{tile, kTileOuts}, {tile + kTileOuts / 2, kTileOuts}},
+                      .panels = {{tile, kTileWidth}, {tile + kPanelWidth, kTileWidth}},
                       .c = rows + out,
                       .c_stride = d,
                       .width = width,

@@ -42,8 +42,9 @@ void ChangeShape(Numbers& numbers, ForgedContainer& forged) {
   Change(numbers, *EntryOf(numbers, fields));
 }
 
-/// The inputs that the model says to take: images of some shape and scale, or texts.
-void ChangeImages(Numbers& numbers, ForgedContainer& forged) {
+/// The traits that tell families apart: norms, attention, head, and inputs, which are texts or
+/// images of some shape and scale.
+void ChangeTraits(Numbers& numbers, ForgedContainer& forged) {
   ModelInfo& info = forged.index().info;
   const auto which = numbers.Take<uint8_t>() % 7;
   if (which == 0) info.shape.causal = !info.shape.causal;
@@ -237,7 +238,7 @@ void Ask(ForgedContainer& forged, bool damaged) {
 void Index(Input input) {
   using Edit = void (*)(Numbers&, ForgedContainer&);
   constexpr Edit kEdits[] = {ChangeShape, ChangePlace, ChangeResident, ChangeTexts,
-                             ChangeInfo,  ChangeCodes, ChangeBytes,    ChangeImages};
+                             ChangeInfo,  ChangeCodes, ChangeBytes,    ChangeTraits};
   constexpr int kMostEdits = 16;
   Numbers numbers(input);
   ForgedContainer forged = Bases()[numbers.Take<uint8_t>() % Bases().size()];
