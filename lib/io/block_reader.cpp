@@ -67,6 +67,8 @@ void BlockReader::DescribeAs(const BlockReader& inner) {
   has_more_room_ = inner.has_more_room_;
   source_ = inner.source_;
   depth_ = inner.depth_;
+  streams_ = inner.streams_;
+  stream_refusal_ = inner.stream_refusal_;
   path_ = inner.path_;
 }
 

@@ -4,16 +4,21 @@
 // where io_uring is forbidden (containers, Android). Both read past the page cache (O_DIRECT) where
 // the file system can; squashfs refuses the flag, overlayfs may accept it and fail the read. So the
 // way is chosen by really reading.
+//
+// A stream is an open file of a reader. Every reader begins with one; it can hold several of the
+// same file, for systems that grant each open file a part of the device only.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "io/block_source.h"
+#include "types/limits.h"
 
 namespace sti {
 
@@ -27,6 +32,8 @@ struct ReadRequest {
   uint64_t offset = 0;
   std::span<uint8_t> buffer;
   uint64_t tag = 0;  ///< the caller's own; comes back from Wait
+  /// The stream that it goes through, below streams(); nothing: one with the fewest in flight.
+  std::optional<uint32_t> stream = std::nullopt;
 };
 
 /// Requests for ranges that have an offset, a length and a place in `arena`.
@@ -46,6 +53,7 @@ class BlockReader {
  public:
   static constexpr uint32_t kDefaultDepth = 8;
   static constexpr uint32_t kMostDepth = 16;  ///< that a plan may ask for
+  static constexpr uint32_t kMostStreams = kMaxReadStreams;
 
   virtual ~BlockReader() = default;
   BlockReader(const BlockReader&) = delete;
@@ -63,11 +71,22 @@ class BlockReader {
   /// Nothing is in flight.
   virtual void ExpectReadsInto(std::span<uint8_t> memory) { (void)memory; }
 
-  /// Returns a second reader of the open file, by the same way; the two share nothing else.
+  /// Opens the file anew until it has `wanted` streams, at most kMostStreams, or closes what it has
+  /// beyond them. Fewer are held where the file cannot be opened so often: streams() says how many,
+  /// and stream_refusal() why. Where each read in flight takes a thread, depth() is as much for
+  /// each stream as it was for the first, up to kMostDepth. Nothing is in flight.
+  virtual void HoldStreams(uint32_t wanted) { (void)wanted; }
+
+  /// Returns a second reader of the open file, by the same way, with one stream; the two share
+  /// nothing else.
   [[nodiscard]] virtual Result<std::unique_ptr<BlockReader>> Clone() const = 0;
 
   [[nodiscard]] uint32_t depth() const { return depth_; }
   [[nodiscard]] uint32_t in_flight() const { return in_flight_; }
+  [[nodiscard]] uint32_t streams() const { return streams_; }
+  /// Returns why there are fewer streams than were wanted last, for a person; empty if there are
+  /// not.
+  [[nodiscard]] const std::string& stream_refusal() const { return stream_refusal_; }
   [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
   /// Returns whether a container may end before file_bytes(), as on a block device.
   [[nodiscard]] bool has_more_room() const { return has_more_room_; }
@@ -103,6 +122,8 @@ class BlockReader {
   bool has_more_room_ = false;
   uint32_t depth_ = kDefaultDepth;
   uint32_t in_flight_ = 0;
+  uint32_t streams_ = 1;
+  std::string stream_refusal_;
   ReadPath path_ = ReadPath::kBuffered;
 };
 

@@ -35,6 +35,13 @@ Result<Extent> ExtentOf(int fd, const std::string& name) {
   return Extent{RoundDown(bytes, kBlockBytes), true};
 }
 
+/// Opens for reading the file that `fd` has open, whatever its name means by now. Returns -1 and
+/// sets errno where that fails.
+int OpenDescriptorAnew(int fd, int flags) {
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+}
+
 class File final : public BlockSource {
  public:
   explicit File(std::string path) : path_(std::move(path)) {}
@@ -73,8 +80,7 @@ class Descriptor final : public BlockSource {
       return MachineError("the model does not begin at a multiple of 4096 bytes").At(source_.name);
     }
     // A duplicate shares its flags with the caller's descriptor; one that is opened anew does not.
-    const std::string path = "/proc/self/fd/" + std::to_string(source_.handle.get());
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    const int fd = OpenDescriptorAnew(source_.handle.get(), O_DIRECT);
     if (fd < 0) return DirectReadError(source_.name, errno);
     return source_.Through(FileHandle(fd));
   }
@@ -117,6 +123,15 @@ Result<OpenedSource> OpenedSource::Duplicate() const {
   if (callback) return Through(FileHandle());
   const int fd = ::fcntl(handle.get(), F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return ReadError(name, errno);
+  return Through(FileHandle(fd));
+}
+
+Result<OpenedSource> OpenedSource::OpenAnew() const {
+  if (callback) return MachineError("a callback reads it, which is not opened").At(name);
+  const int fd = OpenDescriptorAnew(handle.get(), ::fcntl(handle.get(), F_GETFL) & O_DIRECT);
+  if (fd < 0) {
+    return MachineError(std::string("cannot be opened anew: ") + std::strerror(errno)).At(name);
+  }
   return Through(FileHandle(fd));
 }
 

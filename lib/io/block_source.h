@@ -44,6 +44,10 @@ struct OpenedSource {
   [[nodiscard]] OpenedSource Through(FileHandle other) const;
   /// Returns a second one with a descriptor of its own.
   [[nodiscard]] Result<OpenedSource> Duplicate() const;
+  /// Returns a second one that has opened the same file anew, by the same way: what a system grants
+  /// each open file, the two do not share. A callback cannot be opened, nor can a file where /proc
+  /// is not mounted or descriptors have run out (kMachine).
+  [[nodiscard]] Result<OpenedSource> OpenAnew() const;
   /// Reads some bytes at `offset` of the source. Returns their number, 0 at its end, or the negated
   /// number of an error.
   [[nodiscard]] int64_t ReadSome(uint64_t offset, std::span<uint8_t> buffer) const;

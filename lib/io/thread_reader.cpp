@@ -1,6 +1,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/remedy.h"
 #include "base/thread.h"
 #include "io/reader_backends.h"
+#include "io/streams.h"
 
 namespace sti {
 namespace {
@@ -17,6 +19,11 @@ template <typename T>
 class Ring {
  public:
   explicit Ring(uint32_t room) : items_(room) {}
+  /// Makes room for so many; it is empty.
+  void Resize(uint32_t room) {
+    items_.resize(room);
+    first_ = 0;
+  }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   void Push(const T& item) { items_[(first_ + size_++) % items_.size()] = item; }
   T Pop() {
@@ -41,8 +48,8 @@ constexpr size_t kMostCachedBytes = size_t{64} << 10;
 class ThreadReader final : public BlockReader {
  public:
   ThreadReader(OpenedSource opened, uint32_t depth, ReadPath path)
-      : opened_(std::move(opened)), waiting_(depth), done_(depth) {
-    DescribeAs(opened_);
+      : open_(std::move(opened)), waiting_(depth), done_(depth) {
+    DescribeAs(open_.first());
     depth_ = depth;
     path_ = path;
     tries_cache_ = path == ReadPath::kBuffered;
@@ -50,18 +57,25 @@ class ThreadReader final : public BlockReader {
 
   /// With fewer threads than asked for where the system gives no more.
   Status Start() {
-    threads_.reserve(depth_);
-    try {
-      while (threads_.size() < depth_) threads_.push_back(StartQuietThread([this] { Work(); }));
-    } catch (const std::system_error& refused) {
-      if (threads_.empty()) {
-        return MachineError("cannot start a thread to read (" + refused.code().message() + ")")
-            .At(name_)
-            .Fix(Remedy::kMoreThreads);
-      }
-      depth_ = static_cast<uint32_t>(threads_.size());
+    const std::string refusal = StartThreads(depth_);
+    if (threads_.empty()) {
+      return MachineError("cannot start a thread to read (" + refusal + ")")
+          .At(name_)
+          .Fix(Remedy::kMoreThreads);
     }
+    depth_ = depth_of_stream_ = static_cast<uint32_t>(threads_.size());
     return {};
+  }
+
+  void HoldStreams(uint32_t wanted) override {
+    stream_refusal_ = open_.Hold(std::min(wanted, kMostStreams));
+    streams_ = open_.count();
+    const uint32_t most = std::min(streams_ * depth_of_stream_, kMostDepth);
+    (void)StartThreads(most);
+    depth_ = std::min(most, static_cast<uint32_t>(threads_.size()));
+    std::lock_guard lock(mutex_);  // idle threads look at the queues
+    waiting_.Resize(depth_);
+    done_.Resize(depth_);
   }
 
   ~ThreadReader() override {
@@ -73,12 +87,14 @@ class ThreadReader final : public BlockReader {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  Status Submit(const ReadRequest& request) override {
+  Status Submit(const ReadRequest& wanted) override {
     if (in_flight_ == depth_) return UsageError("more reads in flight than the depth allows");
     ++in_flight_;
+    ReadRequest request = wanted;
+    request.stream = open_.Begin(wanted.stream);
     if (IsReadFromCache(request)) {
       std::lock_guard lock(mutex_);
-      done_.Push({request.tag, request.offset + request.buffer.size(), 0, true});
+      done_.Push({request.tag, *request.stream, request.offset + request.buffer.size(), 0, true});
       return {};
     }
     {
@@ -90,8 +106,8 @@ class ThreadReader final : public BlockReader {
   }
 
   [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
-    STI_ASSIGN_OR_RETURN(OpenedSource opened, opened_.Duplicate());
-    return MakeThreadReader(std::move(opened), depth_, path_);
+    STI_ASSIGN_OR_RETURN(OpenedSource opened, open_.first().Duplicate());
+    return MakeThreadReader(std::move(opened), depth_of_stream_, path_);
   }
 
   Result<uint64_t> Wait() override {
@@ -99,26 +115,39 @@ class ThreadReader final : public BlockReader {
     finished_.wait(lock, [this] { return !done_.empty(); });
     const Done done = done_.Pop();
     --in_flight_;
+    open_.End(done.stream);
     if (done.error_number != 0) {
       return path_ == ReadPath::kBuffered ? ReadError(name_, done.error_number)
                                           : DirectReadError(name_, done.error_number);
     }
-    if (!done.whole) return EndOfFileError(opened_, done.end);
+    if (!done.whole) return EndOfFileError(open_[done.stream], done.end);
     return done.tag;
   }
 
  private:
   struct Done {
     uint64_t tag = 0;
+    uint32_t stream = 0;
     uint64_t end = 0;  // where reading stopped
     int error_number = 0;
     bool whole = false;
   };
 
+  /// Starts threads until there are `wanted`, or the system gives no more: then it returns why.
+  std::string StartThreads(size_t wanted) {
+    threads_.reserve(wanted);
+    try {
+      while (threads_.size() < wanted) threads_.push_back(StartQuietThread([this] { Work(); }));
+    } catch (const std::system_error& refused) {
+      return refused.code().message();
+    }
+    return {};
+  }
+
   // Reads a small request whole if all of it lies in the page cache.
   [[nodiscard]] bool IsReadFromCache(const ReadRequest& request) {
     if (!tries_cache_ || request.buffer.size() > kMostCachedBytes) return false;
-    const int64_t count = opened_.ReadCached(request.offset, request.buffer);
+    const int64_t count = open_.first().ReadCached(request.offset, request.buffer);
     // Not every file system can tell what it has there.
     if (count < 0 && count != -EAGAIN) tries_cache_ = false;
     return count >= 0 && static_cast<size_t>(count) == request.buffer.size();
@@ -140,18 +169,22 @@ class ThreadReader final : public BlockReader {
   }
 
   [[nodiscard]] Done ReadOne(const ReadRequest& request) const {
-    size_t done = 0;
-    while (done < request.buffer.size()) {
-      const int64_t count = opened_.ReadSome(request.offset + done, request.buffer.subspan(done));
+    const OpenedSource& opened = open_[*request.stream];
+    Done done{request.tag, *request.stream, request.offset, 0, false};
+    for (std::span<uint8_t> rest = request.buffer; !rest.empty();) {
+      const int64_t count = opened.ReadSome(done.end, rest);
       if (count == -EINTR || count == -EAGAIN) continue;
-      if (count < 0) return {request.tag, request.offset + done, static_cast<int>(-count), false};
-      if (count == 0) break;
-      done += static_cast<size_t>(count);
+      if (count < 0) done.error_number = static_cast<int>(-count);
+      if (count <= 0) return done;
+      done.end += static_cast<uint64_t>(count);
+      rest = rest.subspan(static_cast<size_t>(count));
     }
-    return {request.tag, request.offset + done, 0, done == request.buffer.size()};
+    done.whole = true;
+    return done;
   }
 
-  OpenedSource opened_;
+  Streams open_;  ///< the caller's own, but that threads read through them
+  uint32_t depth_of_stream_ = 0;
   bool tries_cache_ = false;  ///< the caller's own
   std::mutex mutex_;
   std::condition_variable wake_;

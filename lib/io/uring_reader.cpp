@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "io/reader_backends.h"
+#include "io/streams.h"
 
 namespace sti {
 namespace {
@@ -43,8 +44,8 @@ void TellRingIsGivenBack() {}
 
 class UringReader final : public BlockReader {
  public:
-  UringReader(OpenedSource opened, uint32_t depth) : opened_(std::move(opened)), slots_(depth) {
-    DescribeAs(opened_);
+  UringReader(OpenedSource opened, uint32_t depth) : open_(std::move(opened)), slots_(depth) {
+    DescribeAs(open_.first());
     depth_ = depth;
     path_ = ReadPath::kUring;
     free_.reserve(depth);
@@ -64,9 +65,16 @@ class UringReader final : public BlockReader {
     if (result < 0) return MachineError(RingRefusal(-result)).At(name_);
     TellRingIsMapped();
     ready_ = true;
-    const int descriptor = opened_.handle.get();
-    file_registered_ = io_uring_register_files(&ring_, &descriptor, 1) == 0;
+    RegisterFiles();
     return {};
+  }
+
+  // As many are in flight as the ring was made for, however many streams they go through.
+  void HoldStreams(uint32_t wanted) override {
+    if (files_registered_) io_uring_unregister_files(&ring_);
+    stream_refusal_ = open_.Hold(std::min(wanted, kMostStreams));
+    streams_ = open_.count();
+    RegisterFiles();
   }
 
   void ExpectReadsInto(std::span<uint8_t> memory) override {
@@ -90,13 +98,13 @@ class UringReader final : public BlockReader {
     if (free_.empty()) return UsageError("more reads in flight than the depth allows");
     uint32_t slot = free_.back();
     free_.pop_back();
-    slots_[slot] = {request, 0};
+    slots_[slot] = {request, 0, open_.Begin(request.stream)};
     ++in_flight_;
     return Enqueue(slot);
   }
 
   [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
-    STI_ASSIGN_OR_RETURN(OpenedSource opened, opened_.Duplicate());
+    STI_ASSIGN_OR_RETURN(OpenedSource opened, open_.first().Duplicate());
     return MakeUringReader(std::move(opened), depth_);
   }
 
@@ -119,22 +127,30 @@ class UringReader final : public BlockReader {
   struct Slot {
     ReadRequest request;
     size_t done = 0;
+    uint32_t stream = 0;
   };
+
+  void RegisterFiles() {
+    std::vector<int> descriptors;
+    for (uint32_t i = 0; i < open_.count(); ++i) descriptors.push_back(open_[i].handle.get());
+    files_registered_ = io_uring_register_files(&ring_, descriptors.data(), open_.count()) == 0;
+  }
 
   Status Enqueue(uint32_t slot) {
     const Slot& s = slots_[slot];
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (entry == nullptr) return MachineError("io_uring has no free entry").At(name_);
-    const int file = file_registered_ ? 0 : opened_.handle.get();
+    const OpenedSource& opened = open_[s.stream];
+    const int file = files_registered_ ? static_cast<int>(s.stream) : opened.handle.get();
     const std::span<uint8_t> rest = s.request.buffer.subspan(s.done);
     const auto length = static_cast<unsigned>(rest.size());
-    const uint64_t offset = opened_.begin + s.request.offset + s.done;
+    const uint64_t offset = opened.begin + s.request.offset + s.done;
     if (const std::optional<int> fixed = FixedBufferOf(rest)) {
       io_uring_prep_read_fixed(entry, file, rest.data(), length, offset, *fixed);
     } else {
       io_uring_prep_read(entry, file, rest.data(), length, offset);
     }
-    if (file_registered_) entry->flags |= IOSQE_FIXED_FILE;
+    if (files_registered_) entry->flags |= IOSQE_FIXED_FILE;
     io_uring_sqe_set_data64(entry, slot);
     return {};
   }
@@ -164,15 +180,16 @@ class UringReader final : public BlockReader {
     }
     free_.push_back(slot);
     --in_flight_;
+    open_.End(s.stream);
     if (result < 0) return DirectReadError(name_, -result);
-    if (result == 0) return EndOfFileError(opened_, s.request.offset + s.done);
+    if (result == 0) return EndOfFileError(open_[s.stream], s.request.offset + s.done);
     return true;
   }
 
-  OpenedSource opened_;
+  Streams open_;
   io_uring ring_{};
   bool ready_ = false;
-  bool file_registered_ = false;
+  bool files_registered_ = false;
   std::vector<std::span<uint8_t>> fixed_;  // the registered buffers
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;

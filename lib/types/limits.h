@@ -57,6 +57,8 @@ inline constexpr uint32_t kMaxMergedReadBytes = 64U << 20;
 /// Bytes up to which reads merge where no profile says how a device likes to be read.
 inline constexpr uint64_t kUsualReadBytes = uint64_t{256} << 10;
 inline constexpr uint32_t kMaxReadsInFlight = 256;
+/// The most times that a container is open for one reader, and so the most agents of a plan.
+inline constexpr uint32_t kMaxReadStreams = 16;
 inline constexpr size_t kMaxProfiledBatches = 16;
 inline constexpr double kMaxNoise = 1e6;
 inline constexpr double kMaxCelsius = 1e6;

@@ -1,12 +1,19 @@
 #include "io/block_reader.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "io/streams.h"
 #include "support/expect.h"
 #include "support/random.h"
 #include "support/safetensors_writer.h"
@@ -183,6 +190,122 @@ TEST_P(BlockReaderTest, AFileMayEndAfterAnyByteOfABlock) {
     EXPECT_TRUE(FailedWith(reader_->Read(kBlockBytes, buffer.span()), ErrorKind::kDamaged,
                            "ends at byte " + std::to_string(kBlockBytes + bytes)));
   }
+}
+
+/// Returns the descriptors of this process that have the file at `path` open.
+std::vector<int> DescriptorsOf(const std::string& path) {
+  std::vector<int> descriptors;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code closed;
+    if (std::filesystem::read_symlink(entry, closed).string().starts_with(path))
+      descriptors.push_back(std::stoi(entry.path().filename()));
+  }
+  return descriptors;
+}
+
+TEST_P(BlockReaderTest, AStreamIsAnOpenFileOfItsOwn) {
+  for (const uint32_t wanted : {3U, 16U, 1U, 4U, 99U, 0U}) {
+    const uint32_t held = std::clamp(wanted, 1U, BlockReader::kMostStreams);
+    reader_->HoldStreams(wanted);
+    EXPECT_EQ(reader_->streams(), held);
+    EXPECT_EQ(reader_->stream_refusal(), "");
+    const std::vector<int> descriptors = DescriptorsOf(path_);
+    ASSERT_EQ(descriptors.size(), held);
+    // A position belongs to an open file; none of these shares it with another.
+    for (const int fd : descriptors) EXPECT_EQ(::lseek(fd, 100 + fd, SEEK_SET), 100 + fd);
+    for (const int fd : descriptors) EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), 100 + fd);
+    for (uint32_t stream = 0; stream < held; ++stream) {
+      AlignedBuffer buffer(2 * kBlockBytes);
+      ASSERT_TRUE(Succeeded(reader_->Submit({stream * kBlockBytes, buffer.span(), 7, stream})));
+      const auto tag = reader_->Wait();
+      ASSERT_TRUE(Succeeded(tag));
+      EXPECT_EQ(*tag, 7U);
+      EXPECT_TRUE(Holds(buffer, stream * kBlockBytes));
+    }
+    AlignedBuffer all(content_.size());
+    ASSERT_TRUE(Succeeded(reader_->Read(0, all.span()))) << "through any of them";
+    EXPECT_TRUE(Holds(all, 0));
+  }
+}
+
+TEST_P(BlockReaderTest, AThreadReaderHasAsManyThreadsForEachStream) {
+  const bool by_threads = reader_->path() != ReadPath::kUring;
+  const uint32_t before = reader_->depth();
+  reader_->HoldStreams(3);
+  EXPECT_EQ(reader_->depth(), by_threads ? 3 * before : before);
+  EXPECT_EQ((*reader_->Clone())->depth(), before);
+  reader_->HoldStreams(16);
+  EXPECT_EQ(reader_->depth(), by_threads ? BlockReader::kMostDepth : before);
+  reader_->HoldStreams(1);
+  EXPECT_EQ(reader_->depth(), before);
+}
+
+TEST_P(BlockReaderTest, StreamsAreOfTheFileThatIsOpenWhateverItsNameMeans) {
+  ASSERT_TRUE(WriteBytes(path_ + ".new", std::string(content_.size(), 'x')).ok());
+  ASSERT_EQ(std::rename((path_ + ".new").c_str(), path_.c_str()), 0);
+  reader_->HoldStreams(2);
+  ASSERT_EQ(reader_->streams(), 2U);
+  AlignedBuffer buffer(kBlockBytes);
+  ASSERT_TRUE(Succeeded(reader_->Submit({0, buffer.span(), 0, 1})));
+  ASSERT_TRUE(Succeeded(reader_->Wait()));
+  EXPECT_TRUE(Holds(buffer, 0));
+  auto clone = reader_->Clone();
+  ASSERT_TRUE(Succeeded(clone));
+  EXPECT_EQ((*clone)->streams(), 1U);
+}
+
+TEST_P(BlockReaderTest, WhereDescriptorsRunOutStreamsAreFewer) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit two_more = before;
+  {
+    const FileHandle next_free(::open("/", O_RDONLY | O_CLOEXEC));
+    two_more.rlim_cur = static_cast<rlim_t>(next_free.get()) + 2;
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &two_more), 0);
+  reader_->HoldStreams(8);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_LT(reader_->streams(), 8U);
+  EXPECT_EQ(reader_->streams(), DescriptorsOf(path_).size());
+  EXPECT_EQ(reader_->stream_refusal(), "cannot be opened anew: Too many open files");
+  AlignedBuffer buffer(content_.size());
+  ASSERT_TRUE(Succeeded(reader_->Read(0, buffer.span())));
+  EXPECT_TRUE(Holds(buffer, 0));
+  reader_->HoldStreams(8);
+  EXPECT_EQ(reader_->streams(), 8U);
+  EXPECT_EQ(reader_->stream_refusal(), "");
+}
+
+TEST(StreamsTest, AReadThatNamesNoneGoesThroughTheLeastBusy) {
+  const TempFolder folder;
+  ASSERT_TRUE(WriteBytes(folder.File("blocks"), std::string(kBlockBytes, 'x')).ok());
+  auto opened = FileSource(folder.File("blocks"))->Open(false);
+  ASSERT_TRUE(Succeeded(opened));
+  Streams streams(std::move(*opened));
+  EXPECT_EQ(streams.Begin(std::nullopt), 0U);
+  streams.End(0);
+  ASSERT_EQ(streams.Hold(3), "");
+  EXPECT_EQ(streams.Begin(2), 2U);
+  EXPECT_EQ(streams.Begin(std::nullopt), 0U);
+  EXPECT_EQ(streams.Begin(std::nullopt), 1U);
+  EXPECT_EQ(streams.Begin(std::nullopt), 0U);
+  streams.End(2);
+  EXPECT_EQ(streams.Begin(std::nullopt), 2U);
+}
+
+TEST(StreamsTest, ACallbackHasOne) {
+  auto reader = OpenBlockReader(CallbackSource(
+      [](uint64_t, std::span<uint8_t> buffer) {
+        std::ranges::fill(buffer, uint8_t{0x5A});
+        return static_cast<int64_t>(buffer.size());
+      },
+      4 * kBlockBytes));
+  ASSERT_TRUE(Succeeded(reader));
+  (*reader)->HoldStreams(4);
+  EXPECT_EQ((*reader)->streams(), 1U);
+  EXPECT_EQ((*reader)->stream_refusal(), "a callback reads it, which is not opened");
+  AlignedBuffer block(kBlockBytes);
+  EXPECT_TRUE(Succeeded((*reader)->Read(0, block.span())));
 }
 
 std::string NameOf(const ::testing::TestParamInfo<ReadPath>& info) {

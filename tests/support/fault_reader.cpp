@@ -78,7 +78,7 @@ Status FaultReader::Submit(const ReadRequest& request) {
     return {};
   }
   const std::span<uint8_t> into = free->held.size() > 0 ? free->held.span() : request.buffer;
-  return inner_->Submit({request.offset, into, slot});
+  return inner_->Submit({request.offset, into, slot, request.stream});
 }
 
 Status FaultReader::WaitInner() {

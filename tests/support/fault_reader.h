@@ -55,6 +55,10 @@ class FaultReader final : public BlockReader {
   [[nodiscard]] Status Submit(const ReadRequest& request) override;
   [[nodiscard]] Result<uint64_t> Wait() override;
   void ExpectReadsInto(std::span<uint8_t> memory) override { inner_->ExpectReadsInto(memory); }
+  void HoldStreams(uint32_t wanted) override {
+    inner_->HoldStreams(wanted);
+    DescribeAs(*inner_);
+  }
   /// Returns a clone of the inner reader, without the faults.
   [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
     return inner_->Clone();

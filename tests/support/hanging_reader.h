@@ -30,6 +30,10 @@ class HangingReader final : public BlockReader {
     return tag;
   }
   void ExpectReadsInto(std::span<uint8_t> memory) override { inner_->ExpectReadsInto(memory); }
+  void HoldStreams(uint32_t wanted) override {
+    inner_->HoldStreams(wanted);
+    DescribeAs(*inner_);
+  }
   [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
     STI_ASSIGN_OR_RETURN(auto inner, inner_->Clone());
     return std::unique_ptr<BlockReader>(std::make_unique<HangingReader>(std::move(inner), door_));
