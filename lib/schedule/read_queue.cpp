@@ -21,10 +21,11 @@ bool IsBase(const ScheduledPart& part) { return part.kind && IsEssential(*part.k
 
 }  // namespace
 
-void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
+void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups, uint32_t agents) {
   schedule_ = &schedule;
-  bases_.clear();
-  refinements_.clear();
+  bases_.resize(std::max(agents, 1U));
+  for (Line& line : bases_) line.reads.clear();
+  refinements_.reads.clear();
   for (auto* counts : {&residents_missing_, &bases_arrived_, &bases_coming_, &in_flight_})
     counts->assign(groups, 0);
   for (auto* bytes : {&bases_left_, &bytes_missing_, &base_bytes_missing_})
@@ -32,7 +33,7 @@ void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
   without_base_.assign(schedule.requests.size(), false);
   for (size_t i = 0; i < schedule.reads.size(); ++i) {
     const ScheduledRead& read = schedule.reads[i];
-    (read.refinement ? refinements_ : bases_).push_back(i);
+    (read.refinement ? refinements_ : bases_[AgentOf(read.group)]).reads.push_back(i);
     bytes_missing_[read.group] += read.length;
     if (!read.refinement) {
       bases_left_[read.group] += read.length;
@@ -40,7 +41,8 @@ void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
     }
     if (CountParts(schedule, read, IsResident) > 0) ++residents_missing_[read.group];
   }
-  next_base_ = next_refinement_ = 0;
+  for (Line& line : bases_) line.next = 0;
+  refinements_.next = 0;
   rows_ = next_row_ = rows_missing_ = 0;
   row_bytes_missing_ = bytes_in_flight_ = 0;
   left_out_ = 0;
@@ -91,20 +93,34 @@ void ReadQueue::ShareOut(std::span<const uint64_t> bytes_left, uint64_t row_byte
 }
 
 std::optional<QueuedRead> ReadQueue::Next(Clock::time_point now, double bytes_per_us,
-                                          uint64_t row_bytes) {
+                                          uint64_t row_bytes, uint32_t busy) {
   if (next_row_ < rows_) {
     bytes_in_flight_ += row_bytes;
     return QueuedRead{true, next_row_++, row_bytes, 0};
   }
   SkipStarted();
   if (auto refinement = NextRefinement(now, bytes_per_us)) return refinement;
-  for (; next_base_ < bases_.size(); ++next_base_) {
-    const ScheduledRead& read = schedule_->reads[bases_[next_base_]];
-    if (!MayBegin(read)) return std::nullopt;
-    if (!IsLate(read, now, bytes_per_us) || !CanDoWithout(read)) return Begin(bases_[next_base_++]);
-    LeaveOut(bases_[next_base_]);
+  Line* const line = NextLine(now, bytes_per_us, busy);
+  return line == nullptr ? std::nullopt : std::optional(Begin(line->reads[line->next++]));
+}
+
+// Returns the line whose first read may begin and comes first of those.
+ReadQueue::Line* ReadQueue::NextLine(Clock::time_point now, double bytes_per_us, uint32_t busy) {
+  Line* first = nullptr;
+  for (uint32_t agent = 0; agent < bases_.size(); ++agent) {
+    if ((busy >> agent & 1) != 0) continue;
+    Line& line = bases_[agent];
+    while (!line.empty()) {
+      const ScheduledRead& read = schedule_->reads[line.front()];
+      if (!MayBegin(read)) break;
+      if (!IsLate(read, now, bytes_per_us) || !CanDoWithout(read)) {
+        if (first == nullptr || line.front() < first->front()) first = &line;
+        break;
+      }
+      LeaveOut(line.reads[line.next++]);
+    }
   }
-  return std::nullopt;
+  return first;
 }
 
 // Returns whether a read would arrive after its group must have started.
@@ -131,21 +147,22 @@ bool ReadQueue::LacksBase(const ScheduledRead& refinement) const {
 // A refinement is due before the bases of later groups, unless time is short; while those wait for
 // a place, it may go in any case.
 std::optional<QueuedRead> ReadQueue::NextRefinement(Clock::time_point now, double bytes_per_us) {
-  for (; next_refinement_ < refinements_.size(); ++next_refinement_) {
-    const size_t index = refinements_[next_refinement_];
+  const Line& bases = bases_.front();
+  for (; !refinements_.empty(); ++refinements_.next) {
+    const size_t index = refinements_.front();
     const ScheduledRead& read = schedule_->reads[index];
-    const bool bases_left = next_base_ < bases_.size();
-    if (bases_left && schedule_->reads[bases_[next_base_]].group <= read.group) return std::nullopt;
+    const bool bases_left = !bases.empty();
+    if (bases_left && schedule_->reads[bases.front()].group <= read.group) return std::nullopt;
     if (!start_by_.empty() && bytes_per_us > 0) {
       if (IsLate(read, now, bytes_per_us) || LacksBase(read)) {
         LeaveOut(index);
         continue;
       }
-      const bool base_may_begin = bases_left && MayBegin(schedule_->reads[bases_[next_base_]]);
+      const bool base_may_begin = bases_left && MayBegin(schedule_->reads[bases.front()]);
       if (base_may_begin && MakesBasesLate(read, now, bytes_per_us)) return std::nullopt;
     }
     if (!MayBegin(read)) return std::nullopt;
-    ++next_refinement_;
+    ++refinements_.next;
     return Begin(index);
   }
   return std::nullopt;
@@ -165,10 +182,12 @@ bool ReadQueue::MakesBasesLate(const ScheduledRead& refinement, Clock::time_poin
 
 // Nobody waits for what a started group has not got.
 void ReadQueue::SkipStarted() {
-  const auto started = [&](size_t index) { return schedule_->reads[index].group < started_; };
-  while (next_base_ < bases_.size() && started(bases_[next_base_])) LeaveOut(bases_[next_base_++]);
-  while (next_refinement_ < refinements_.size() && started(refinements_[next_refinement_]))
-    LeaveOut(refinements_[next_refinement_++]);
+  const auto skip = [this](Line& line) {
+    while (!line.empty() && schedule_->reads[line.front()].group < started_)
+      LeaveOut(line.reads[line.next++]);
+  };
+  for (Line& line : bases_) skip(line);
+  skip(refinements_);
 }
 
 void ReadQueue::LeaveOut(size_t index) {
@@ -206,9 +225,9 @@ void ReadQueue::PutBack(const QueuedRead& read) {
   --in_flight_[read.group];
   bases_coming_[read.group] -= CountParts(*schedule_, staged, IsBase);
   if (staged.refinement) {
-    --next_refinement_;
+    --refinements_.next;
   } else {
-    --next_base_;
+    --bases_[AgentOf(read.group)].next;
     bases_left_[read.group] += staged.length;
   }
 }
@@ -250,13 +269,12 @@ void ReadQueue::GroupStarted(uint32_t group) {
 
 void ReadQueue::Abandon() {
   next_row_ = rows_;
-  next_base_ = bases_.size();
-  next_refinement_ = refinements_.size();
+  for (Line& line : bases_) line.next = line.reads.size();
+  refinements_.next = refinements_.reads.size();
 }
 
 bool ReadQueue::exhausted() const {
-  return next_row_ == rows_ && next_base_ == bases_.size() &&
-         next_refinement_ == refinements_.size();
+  return next_row_ == rows_ && refinements_.empty() && std::ranges::all_of(bases_, &Line::empty);
 }
 
 }  // namespace sti

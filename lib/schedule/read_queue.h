@@ -2,7 +2,9 @@
 // a schedule of reads and, once they are known, ranges of embedding rows. A base is a read without
 // which a group cannot be computed; the others are refinements.
 //
-// Rows come first, then group after group. Without moments to start by, that is all. With them, the
+// Rows come first, then group after group, or as several agents read them: agent i of m reads the
+// groups i, i + m, and so on, one after the other (Hermes, III). An order by groups is that of one
+// agent. Without moments to start by, that is all. With them, which take one agent, the
 // time that is left is shared out among the groups, and each read is weighed: a refinement that
 // would make the base of a later group late waits behind it; what would come too late itself is
 // left out, but for resident parts and one base a group.
@@ -29,8 +31,9 @@ struct QueuedRead {
 /// Not thread-safe. Reuses its memory from job to job.
 class ReadQueue {
  public:
-  /// Begins another job, whose schedule outlives it.
-  void Reset(const LoadSchedule& schedule, uint32_t groups);
+  /// Begins another job, whose schedule outlives it. Of several agents, at most kMaxReadStreams,
+  /// none leaves reads out: its schedule has no refinements.
+  void Reset(const LoadSchedule& schedule, uint32_t groups, uint32_t agents = 1);
   /// Sets how many ranges of embedding rows this job reads, and their bytes. They go ahead of every
   /// read that has not begun. Call it at most once after Reset.
   void AddRows(size_t ranges, uint64_t bytes);
@@ -49,9 +52,11 @@ class ReadQueue {
   [[nodiscard]] Clock::time_point StartOf(uint32_t group) const { return start_by_[group]; }
   [[nodiscard]] Clock::time_point BasesBy(uint32_t group) const { return bases_by_[group]; }
 
-  /// Returns the read to begin now, if any may; `row_bytes` are those of the next range of rows.
-  /// `bytes_per_us` is what reads get now, 0 if that is not known.
-  std::optional<QueuedRead> Next(Clock::time_point now, double bytes_per_us, uint64_t row_bytes);
+  /// Returns the read to begin now, if any may: of several agents the one whose group comes first.
+  /// `row_bytes` are those of the next range of rows. `bytes_per_us` is what reads get now, 0 if
+  /// that is not known. `busy` has the bit i of each agent i that begins none.
+  std::optional<QueuedRead> Next(Clock::time_point now, double bytes_per_us, uint64_t row_bytes,
+                                 uint32_t busy = 0);
   /// Undoes the last Next, whose read was not begun after all.
   void PutBack(const QueuedRead& read);
   /// Notes that a read has arrived, checked.
@@ -69,6 +74,10 @@ class ReadQueue {
 
   [[nodiscard]] bool rows_missing() const { return rows_missing_ > 0; }
   [[nodiscard]] size_t next_row() const { return next_row_; }
+  /// Returns the agent that reads a group.
+  [[nodiscard]] uint32_t AgentOf(uint32_t group) const {
+    return group % static_cast<uint32_t>(bases_.size());
+  }
   /// Returns whether ranges of rows have not begun.
   [[nodiscard]] bool rows_waiting() const { return next_row_ < rows_; }
   /// Returns whether reads of the group are still to come; those left out are not.
@@ -84,6 +93,14 @@ class ReadQueue {
   [[nodiscard]] bool exhausted() const;
 
  private:
+  /// Reads in their order, and how many of them have been begun or left out.
+  struct Line {
+    std::vector<size_t> reads;
+    size_t next = 0;
+    [[nodiscard]] bool empty() const { return next == reads.size(); }
+    [[nodiscard]] size_t front() const { return reads[next]; }
+  };
+  [[nodiscard]] Line* NextLine(Clock::time_point now, double bytes_per_us, uint32_t busy);
   [[nodiscard]] std::optional<QueuedRead> NextRefinement(Clock::time_point now,
                                                          double bytes_per_us);
   [[nodiscard]] bool MayBegin(const ScheduledRead& read) const { return read.after <= Freed(); }
@@ -102,10 +119,8 @@ class ReadQueue {
   QueuedRead Begin(size_t index);
 
   const LoadSchedule* schedule_ = nullptr;
-  std::vector<size_t> bases_;        ///< reads that are not refinements, in order
-  std::vector<size_t> refinements_;  ///< the others
-  size_t next_base_ = 0;
-  size_t next_refinement_ = 0;
+  std::vector<Line> bases_ = std::vector<Line>(1);  ///< [agents] reads that are not refinements
+  Line refinements_;                                ///< the others
   size_t rows_ = 0;
   size_t next_row_ = 0;
   size_t rows_missing_ = 0;

@@ -88,6 +88,49 @@ TEST_F(ReadQueueTest, RowsFirstThenGroupByGroup) {
   EXPECT_TRUE(queue_.exhausted());
 }
 
+// The groups 0, 3 are the first agent's, 1, 4 the second's, 2 the third's.
+TEST_F(ReadQueueTest, AnAgentReadsEveryMthGroup) {
+  Schedule(5, false);
+  queue_.Reset(schedule_, 5, 3);
+  queue_.AddRows(1, kBlockBytes);
+  const auto next = [this](uint32_t busy) {
+    const auto read = queue_.Next(now_, 0, kBlockBytes, busy);
+    return read ? Name(*read) : std::string("nothing");
+  };
+  EXPECT_EQ(next(0b111), "e") << "rows are no agent's";
+  EXPECT_EQ(next(0b000), "b0");
+  EXPECT_EQ(next(0b001), "b1");
+  EXPECT_EQ(next(0b011), "b2");
+  EXPECT_EQ(next(0b111), "nothing");
+  EXPECT_EQ(next(0b101), "b1");
+  while (next(0b110) != "nothing") {
+  }
+  for (const char* group : {"b1", "b1", "b4"}) EXPECT_EQ(next(0b101), group);
+  EXPECT_EQ(next(0b000), "b2") << "the first has read all its groups";
+  EXPECT_FALSE(queue_.exhausted());
+  while (next(0) != "nothing") {
+  }
+  EXPECT_TRUE(queue_.exhausted());
+}
+
+TEST_F(ReadQueueTest, AnAgentWaitsForRoomAndHoldsUpNoOther) {
+  Schedule(4, false, 12);  // three layers of four blocks
+  queue_.Reset(schedule_, 4, 3);
+  std::string order;
+  while (const auto read = queue_.Next(now_, 0, 0, 0b110)) {
+    order += Name(*read) + " ";
+    queue_.Arrived(*read);
+  }
+  EXPECT_EQ(order, "b0 b0 b0 b0 ") << "group 3 overwrites group 0";
+  const auto other = queue_.Next(now_, 0, 0);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(Name(*other), "b1");
+  queue_.PutBack(*other);
+  queue_.GroupComputed(0);
+  EXPECT_EQ(Name(*queue_.Next(now_, 0, 0, 0b110)), "b3");
+  EXPECT_EQ(Name(*queue_.Next(now_, 0, 0)), "b1");
+}
+
 TEST_F(ReadQueueTest, RowsThatComeLateGoAheadOfTheRest) {
   Schedule(1, false);
   const auto first = queue_.Next(now_, 0, 0);

@@ -1,7 +1,6 @@
 #include "pipeline/lane/io_lane.h"
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -11,14 +10,6 @@
 #include "pipeline/io_share.h"
 
 namespace sti {
-namespace {
-
-// The bandwidth is that of about the last so many bytes, not reads: a row of a table is a small
-// one, and takes long for its bytes.
-constexpr double kRecentBytes = 320 << 10;
-
-}  // namespace
-
 IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, IoShare* share,
                Interrupt* interrupt)
     : reader_(reader),
@@ -49,23 +40,14 @@ void IoLane::Start(const IoJob& job) {
   {
     MutexLock lock(mutex_);
     job_ = job;
-    job_.depth = std::clamp(job.depth, 1U, reader_.depth());
+    job_.depth = std::clamp(std::max(job.depth, job.agents), 1U, reader_.depth());
     rows_ = {};
-    rows_arrived_.clear();
-    queue_.Reset(*job.schedule, job.groups);
-    read_again_.assign(job.schedule->reads.size(), false);
-    arrived_.assign(job.schedule->requests.size(), PartSet());
+    queue_.Reset(*job.schedule, job.groups, job.agents);
+    arrivals_.Reset(*job.schedule, job.groups);
     CountPieces(job.schedule->parts);
     error_ = no_thread_;
     failed_read_.reset();
     stuck_ = false;
-    const auto now = Clock::now();
-    report_.bytes = 0;
-    report_.busy_us = 0;
-    report_.table_rows_begin = report_.table_rows_ready = now;
-    report_.begin.assign(job.groups, Clock::time_point{});
-    report_.ready.assign(job.groups, now);
-    report_.reads.assign(job.schedule->reads.size(), {now, now});
     finishing_ = false;
     busy_ = !no_thread_.has_value();
   }
@@ -83,12 +65,9 @@ void IoLane::CountPieces(std::span<const ScheduledPart> parts) {
 void IoLane::ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
   {
     MutexLock lock(mutex_);
-    // Where memory runs out here, the lane has no rows to read yet.
-    rows_arrived_.assign(rows.ranges.size(), false);
-    read_again_.resize(job_.schedule->reads.size() + rows.ranges.size(), false);
+    arrivals_.AddRows(rows.ranges.size());  // where memory runs out, there are no rows to read yet
     rows_ = {&rows, blocks};
     queue_.AddRows(rows.ranges.size(), rows.bytes);
-    report_.table_rows_begin = report_.table_rows_ready = Clock::now();
     NoteEvent();
   }
   to_lane_.NotifyAll();
@@ -98,19 +77,15 @@ void IoLane::ShareOutTime(std::span<const Clock::time_point> latest, double plan
                           uint64_t row_bytes) {
   MutexLock lock(mutex_);
   if (rows_.reads == nullptr && job_.rows_come != RowsCome::kNever) queue_.ExpectRows(row_bytes);
-  queue_.ShareOutTime(latest, Clock::now(), ExpectedRate(planned_rate));
+  queue_.ShareOutTime(latest, Clock::now(), arrivals_.rate().Expected(planned_rate));
 }
 
 std::span<const PartSet> IoLane::TakeArrived(uint32_t group) {
   MutexLock lock(mutex_);
   queue_.GroupStarted(group);
   NoteEvent();
-  const auto& requests = job_.schedule->requests;
-  const auto [first, last] = std::equal_range(
-      requests.begin(), requests.end(), ShardRequest{{}, 0, group},
-      [](const ShardRequest& a, const ShardRequest& b) { return a.group < b.group; });
-  taken_.assign(arrived_.begin() + (first - requests.begin()),
-                arrived_.begin() + (last - requests.begin()));
+  const std::span<const PartSet> arrived = arrivals_.PartsOf(group);
+  taken_.assign(arrived.begin(), arrived.end());
   return taken_;
 }
 
@@ -133,7 +108,7 @@ void IoLane::Stop(IoReport* report) {
     MutexLock lock(mutex_);
     finishing_ = true;
     queue_.Abandon();
-    if (report != nullptr) *report = report_;
+    if (report != nullptr) *report = arrivals_.report();
   }
   to_lane_.NotifyAll();
 }
@@ -170,29 +145,17 @@ bool IoLane::WaitIdleFor(Clock::duration most) {
 
 std::span<const PartSet> IoLane::arrived() {
   MutexLock lock(mutex_);
-  return arrived_;
-}
-
-double IoLane::Rate() const { return recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0; }
-
-// The bandwidth of the last few reads says little about all that are to come: a fifth below the
-// planned one may be chance. If it is not, later layers have less, as time is shared out again.
-double IoLane::ExpectedRate(double planned_rate) const {
-  constexpr double kChance = 0.2;
-  return Rate() > (1 - kChance) * planned_rate ? std::max(Rate(), planned_rate) : Rate();
+  return arrivals_.parts();
 }
 
 double IoLane::bytes_per_us() {
   MutexLock lock(mutex_);
-  return Rate();
+  return arrivals_.rate().bytes_per_us();
 }
 
 void IoLane::ExpectBandwidth(double bytes_per_us) {
-  constexpr double kExpectedBytes = 1 << 20;  // the weight of an expectation
   MutexLock lock(mutex_);
-  if (recent_us_ > 0 || bytes_per_us <= 0) return;
-  recent_bytes_ = kExpectedBytes;
-  recent_us_ = kExpectedBytes / bytes_per_us;
+  arrivals_.rate().Expect(bytes_per_us);
 }
 
 void IoLane::Main() {
@@ -252,7 +215,8 @@ IoLane::Step IoLane::TakeStep() {
 // Nothing is in flight, so what has been begun and has not arrived has failed. Reads may land in
 // its place.
 bool IoLane::DropFailed() {
-  if (NextLarge() != nullptr) return false;
+  if (under_way_.HasRest()) return false;
+  under_way_.Drop();
   if (share_ != nullptr && granted_bytes_ > 0) share_->Done(std::exchange(granted_bytes_, 0));
   MutexLock lock(mutex_);
   return queue_.InFlightFailed();
@@ -261,9 +225,9 @@ bool IoLane::DropFailed() {
 void IoLane::TakeJob() {
   refused_ = false;
   running_rows_ = {};
-  large_.clear();
   MutexLock lock(mutex_);
   running_ = job_;
+  under_way_.Reset(job_.schedule->piece_bytes, job_.agents, reader_.streams());
 }
 
 uint64_t IoLane::Events() {
@@ -278,60 +242,37 @@ void IoLane::LeaveShare() {
   if (granted_bytes_ > 0) share_->Done(std::exchange(granted_bytes_, 0));
 }
 
+// A read that was begun goes on before another begins, but rows go ahead of both. The rest of it is
+// left where nobody waits any more.
 bool IoLane::SubmitNext() {
-  LargeRead* large = NextLarge();
-  const Turn turn = NextTurn(large != nullptr);
-  if (turn == Turn::kNothing) return false;
-  std::optional<QueuedRead> next;
-  if (turn == Turn::kRead) next = TakeNext();
-  if (!next && large == nullptr) return false;
-  if (next && share_ != nullptr) granted_bytes_ += next->bytes;
-  const Status submitted = next ? SubmitRead(*next) : SubmitPiece(*large);
+  if (!HasPlace()) return false;
+  Status submitted;
+  if (!RowsWait() && under_way_.HasNext()) {
+    submitted = reader_.Submit(*under_way_.Next());
+  } else if (const auto next = TakeNext()) {
+    if (share_ != nullptr) granted_bytes_ += next->bytes;
+    submitted = SubmitRead(*next);
+  } else if (under_way_.HasNext()) {
+    submitted = reader_.Submit(*under_way_.Next());
+  } else {
+    return false;
+  }
   if (!submitted.ok()) Fail(submitted.error());
   return submitted.ok();
 }
 
-// A large read that was begun goes on before another begins, but rows go ahead of both. The rest of
-// it is left where nobody waits any more.
-//
-// Rows are small: however many are in flight, later reads wait little longer. Beside another reader
-// of the device, which has a large read there most of the time, each turn brings all that are.
-IoLane::Turn IoLane::NextTurn(bool large) {
+// Returns whether another read may be in flight. Rows are small: however many are in flight, later
+// reads wait little longer. Beside another reader of the device, which has a large read there most
+// of the time, each turn brings all that are.
+bool IoLane::HasPlace() {
   MutexLock lock(mutex_);
-  const bool rows = queue_.rows_waiting();
-  const uint32_t most = rows ? reader_.depth() : job_.depth;
-  if (finishing_ || reader_.in_flight() >= most) return Turn::kNothing;
-  return large && !rows ? Turn::kPiece : Turn::kRead;
+  const uint32_t most = queue_.rows_waiting() ? reader_.depth() : job_.depth;
+  return !finishing_ && reader_.in_flight() < most;
 }
 
-// Returns whether there is more than one piece to read into `memory`.
-bool IoLane::IsLarge(std::span<const uint8_t> memory) const {
-  return memory.size() >= 2 * running_.schedule->piece_bytes;
-}
-
-IoLane::LargeRead* IoLane::NextLarge() {
-  const auto next =
-      std::ranges::find_if(large_, [](const LargeRead& large) { return !large.rest.empty(); });
-  return next == large_.end() ? nullptr : &*next;
-}
-
-Status IoLane::SubmitPiece(LargeRead& large) {
-  const std::span<uint8_t> piece =
-      IsLarge(large.rest) ? large.rest.first(running_.schedule->piece_bytes) : large.rest;
-  const ReadRequest request{large.offset, piece, large.tag};
-  large.offset += piece.size();
-  large.rest = large.rest.subspan(piece.size());
-  ++large.in_flight;
-  return reader_.Submit(request);
-}
-
-// Notes that a read with this tag has ended. Returns whether others of the same large one have not.
-bool IoLane::IsPiece(uint64_t tag) {
-  const auto large = std::ranges::find(large_, tag, &LargeRead::tag);
-  if (large == large_.end()) return false;
-  if (--large->in_flight > 0 || !large->rest.empty()) return true;
-  large_.erase(large);
-  return false;
+bool IoLane::RowsWait() {
+  MutexLock lock(mutex_);
+  return queue_.rows_waiting();
 }
 
 std::optional<QueuedRead> IoLane::TakeNext() {
@@ -339,7 +280,8 @@ std::optional<QueuedRead> IoLane::TakeNext() {
   if (finishing_) return std::nullopt;
   if (job_.rows_come == RowsCome::kNext && rows_.reads == nullptr) return std::nullopt;
   const uint64_t left_out = queue_.left_out();
-  const auto next = queue_.Next(Clock::now(), Rate(), NextTableRowBytes());
+  const auto next = queue_.Next(Clock::now(), arrivals_.rate().bytes_per_us(), NextTableRowBytes(),
+                                under_way_.busy());
   if (queue_.left_out() != left_out) from_lane_.NotifyAll();  // a group may be complete
   if (next && share_ != nullptr && !share_->TryBegin(share_id_, next->bytes)) {
     queue_.PutBack(*next);
@@ -357,10 +299,10 @@ uint64_t IoLane::NextTableRowBytes() const {
 
 Status IoLane::SubmitRead(const QueuedRead& read) {
   ReadRequest request;
+  std::optional<uint32_t> agent;
   {
     MutexLock lock(mutex_);
-    const auto now = Clock::now();
-    if (reader_.in_flight() == 0) busy_since_ = now;
+    arrivals_.Begun(read, reader_.in_flight() == 0);
     if (read.rows) {
       running_rows_ = rows_;
       const EmbeddingReads::Range& range = rows_.reads->ranges[read.index];
@@ -371,12 +313,10 @@ Status IoLane::SubmitRead(const QueuedRead& read) {
       request = {scheduled.offset,
                  MemoryOf(scheduled.landing).subspan(scheduled.place, scheduled.length),
                  read.index};
-      report_.reads[read.index].begin = now;
-      if (report_.begin[read.group] == Clock::time_point{}) report_.begin[read.group] = now;
+      agent = queue_.AgentOf(read.group);
     }
   }
-  if (!IsLarge(request.buffer)) return reader_.Submit(request);
-  return SubmitPiece(large_.emplace_back(LargeRead{request.tag, request.offset, request.buffer}));
+  return reader_.Submit(under_way_.Begin(request, agent));
 }
 
 std::span<uint8_t> IoLane::MemoryOf(Landing landing) const {
@@ -384,11 +324,11 @@ std::span<uint8_t> IoLane::MemoryOf(Landing landing) const {
 }
 
 Status IoLane::Complete(uint64_t tag) {
-  if (IsPiece(tag)) return {};
+  if (!under_way_.Ended(tag)) return {};
   const QueuedRead read = ReadOf(tag);
   FindCompleted(read);
   Status sound = CheckRead(read);
-  if (!sound.ok()) return MayReadAgain(tag, read.bytes) ? SubmitRead(read) : sound;
+  if (!sound.ok()) return MayReadAgain(read) ? SubmitRead(read) : sound;
   if (share_ != nullptr) {
     granted_bytes_ -= read.bytes;
     share_->Done(read.bytes);
@@ -412,13 +352,9 @@ void IoLane::FindCompleted(const QueuedRead& read) {
   }
 }
 
-// Once a job.
-bool IoLane::MayReadAgain(uint64_t tag, uint64_t bytes) {
+bool IoLane::MayReadAgain(const QueuedRead& read) {
   MutexLock lock(mutex_);
-  if (read_again_[tag]) return false;
-  read_again_[tag] = true;
-  report_.bytes += bytes;
-  return true;
+  return arrivals_.MayReadAgain(read);
 }
 
 // Parts that are to stay, but were not read into their places.
@@ -456,28 +392,9 @@ Status IoLane::CheckRead(const QueuedRead& read) const {
 
 void IoLane::Arrived(const QueuedRead& read) {
   MutexLock lock(mutex_);
-  const auto now = Clock::now();
-  const double time_us = MicrosecondsBetween(busy_since_, now);
-  busy_since_ = now;
-  report_.busy_us += time_us;
-  report_.bytes += read.bytes;
-  const double kept = std::exp(-static_cast<double>(read.bytes) / kRecentBytes);
-  recent_bytes_ = kept * recent_bytes_ + static_cast<double>(read.bytes);
-  recent_us_ = kept * recent_us_ + time_us;
+  arrivals_.Arrived(read, completed_);
   queue_.Arrived(read);
-  if (read.rows) {
-    rows_arrived_[read.index] = true;
-    report_.table_rows_ready = now;
-    if (!queue_.rows_missing()) from_lane_.NotifyAll();
-    return;
-  }
-  for (const ScheduledPart* part : completed_) {
-    if (!part->kind) continue;
-    PartSet& arrived = arrived_[part->request];
-    arrived = arrived.With(*part->kind);
-  }
-  report_.reads[read.index].end = report_.ready[read.group] = now;
-  from_lane_.NotifyAll();
+  if (!read.rows || !queue_.rows_missing()) from_lane_.NotifyAll();
 }
 
 void IoLane::Fail(Error error) {

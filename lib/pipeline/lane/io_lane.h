@@ -6,9 +6,8 @@
 // and its place in the arena is free. Checksums are verified here, beside the computation; a read
 // that fails its own is read once more.
 //
-// A large read is made in pieces, so that no more is in flight than keeps the device busy: table
-// rows that come meanwhile do not queue behind all of it, and reads that follow it are in flight
-// before it ends.
+// Several agents (schedule/read_queue.h) read several groups side by side, each through a stream of
+// its own and with one piece in flight.
 //
 // A job whose groups must start in time (ShareOutTime) is read in another order when time is
 // short: bases of the next layers go ahead of refinements, and what would come too late is left
@@ -33,6 +32,8 @@
 #include "base/result.h"
 #include "io/block_reader.h"
 #include "model/embedding_rows.h"
+#include "pipeline/lane/arrivals.h"
+#include "pipeline/lane/read_pieces.h"
 #include "schedule/load_schedule.h"
 #include "schedule/read_queue.h"
 
@@ -53,29 +54,16 @@ struct IoJob {
   std::span<uint8_t> arena;   ///< schedule->arena_bytes
   std::span<uint8_t> buffer;  ///< what reads that land in the buffer have places in
   uint32_t groups = 0;
-  /// Most reads of shards that are in flight; table rows are as many as the reader takes.
+  /// Most reads of shards that one agent has in flight; of several each has one. Table rows are as
+  /// many as the reader takes.
   uint32_t depth = BlockReader::kDefaultDepth;
   RowsCome rows_come = RowsCome::kLater;  ///< when ReadTableRows will be called
   /// Whether a read that fails leaves the others be: whoever waits for it gets the error when no
   /// other read is under way, and until then hopes in vain.
   bool tolerant = false;
-};
-
-/// When one read was under way.
-struct ReadTrace {
-  Clock::time_point begin;
-  Clock::time_point end;
-};
-
-/// An account of what the lane has done for a job.
-struct IoReport {
-  uint64_t bytes = 0;
-  double busy_us = 0;  ///< with reads in flight
-  Clock::time_point table_rows_begin;
-  Clock::time_point table_rows_ready;
-  std::vector<Clock::time_point> begin;  ///< [groups] its first read was begun; 0 if none was
-  std::vector<Clock::time_point> ready;  ///< [groups] its last wanted byte had arrived
-  std::vector<ReadTrace> reads;          ///< [schedule reads]; begin == end where it was not read
+  /// At most kMaxReadStreams; several only where no group must start in time, and reads that fail
+  /// end the job.
+  uint32_t agents = 1;
 };
 
 /// Start, then ReadTableRows, waits and GroupComputed in order of groups, then Stop: all from one
@@ -151,16 +139,6 @@ class IoLane {
     std::span<uint8_t> blocks;
   };
 
-  /// A large read under way.
-  struct LargeRead {
-    uint64_t tag = 0;
-    uint64_t offset = 0;      ///< of what is not in flight yet
-    std::span<uint8_t> rest;  ///< where that lands
-    uint32_t in_flight = 0;   ///< pieces
-  };
-
-  /// Choice of what goes in flight next: a piece of a large read, or a read of the queue.
-  enum class Turn : uint8_t { kNothing, kPiece, kRead };
   enum class Step : uint8_t { kMoved, kFailed, kDone };
 
   void NoteEvent() STI_REQUIRES(mutex_);
@@ -175,17 +153,14 @@ class IoLane {
   void LeaveShare();
   [[nodiscard]] bool AwaitsEvent(uint64_t seen) STI_EXCLUDES(mutex_);
   bool SubmitNext() STI_EXCLUDES(mutex_);
-  [[nodiscard]] Turn NextTurn(bool large) STI_EXCLUDES(mutex_);
-  [[nodiscard]] bool IsLarge(std::span<const uint8_t> memory) const;
-  [[nodiscard]] LargeRead* NextLarge();
-  [[nodiscard]] Status SubmitPiece(LargeRead& large);
-  [[nodiscard]] bool IsPiece(uint64_t tag);
+  [[nodiscard]] bool HasPlace() STI_EXCLUDES(mutex_);
+  [[nodiscard]] bool RowsWait() STI_EXCLUDES(mutex_);
   [[nodiscard]] std::optional<QueuedRead> TakeNext() STI_EXCLUDES(mutex_);
   [[nodiscard]] uint64_t NextTableRowBytes() const STI_REQUIRES(mutex_);
   [[nodiscard]] Status SubmitRead(const QueuedRead& read) STI_EXCLUDES(mutex_);
   [[nodiscard]] std::span<uint8_t> MemoryOf(Landing landing) const;
   [[nodiscard]] Status Complete(uint64_t tag) STI_EXCLUDES(mutex_);
-  [[nodiscard]] bool MayReadAgain(uint64_t tag, uint64_t bytes) STI_EXCLUDES(mutex_);
+  [[nodiscard]] bool MayReadAgain(const QueuedRead& read) STI_EXCLUDES(mutex_);
   [[nodiscard]] QueuedRead ReadOf(uint64_t tag) const;
   [[nodiscard]] Status CheckRead(const QueuedRead& read) const;
   void FindCompleted(const QueuedRead& read);
@@ -198,8 +173,6 @@ class IoLane {
   [[nodiscard]] bool Over(const InterruptibleWait& wait) const STI_REQUIRES(mutex_);
   [[nodiscard]] Status Outcome(const InterruptibleWait& wait, bool missing) const
       STI_REQUIRES(mutex_);
-  [[nodiscard]] double Rate() const STI_REQUIRES(mutex_);
-  [[nodiscard]] double ExpectedRate(double planned_rate) const STI_REQUIRES(mutex_);
 
   BlockReader& reader_;
   const ContainerIndex& index_;
@@ -214,9 +187,9 @@ class IoLane {
   TableRows running_rows_;
   std::vector<uint32_t> pieces_missing_;         ///< [schedule parts]
   std::vector<const ScheduledPart*> completed_;  ///< by the read at hand
-  std::vector<LargeRead> large_;                 ///< in the order in which they were begun
-  bool refused_ = false;                         ///< by the share, the last time
-  uint64_t granted_bytes_ = 0;                   ///< by the share, not given back
+  ReadPieces under_way_;
+  bool refused_ = false;        ///< by the share, the last time
+  uint64_t granted_bytes_ = 0;  ///< by the share, not given back
 
   Mutex mutex_;
   CondVar to_lane_;    // a job, table rows, a freed group, stop
@@ -229,18 +202,11 @@ class IoLane {
   IoJob job_ STI_GUARDED_BY(mutex_);
   TableRows rows_ STI_GUARDED_BY(mutex_);
   ReadQueue queue_ STI_GUARDED_BY(mutex_);
-  /// [schedule reads, then ranges of table rows] Whether it has been read twice.
-  std::vector<bool> read_again_ STI_GUARDED_BY(mutex_);
-  std::vector<PartSet> arrived_ STI_GUARDED_BY(mutex_);    ///< [requests]
-  std::vector<bool> rows_arrived_ STI_GUARDED_BY(mutex_);  ///< [ranges of table rows]
+  Arrivals arrivals_ STI_GUARDED_BY(mutex_);
   std::optional<Error> error_ STI_GUARDED_BY(mutex_);
   std::optional<Error> failed_read_ STI_GUARDED_BY(mutex_);  ///< of a tolerant job, the first
   /// Whether no read is in flight, and none may begin until the caller does something.
   bool stuck_ STI_GUARDED_BY(mutex_) = false;
-  IoReport report_ STI_GUARDED_BY(mutex_);
-  Clock::time_point busy_since_ STI_GUARDED_BY(mutex_);
-  double recent_bytes_ STI_GUARDED_BY(mutex_) = 0;
-  double recent_us_ STI_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

@@ -37,7 +37,7 @@ Result<bool> IoLane::WaitForTableRows(std::optional<Clock::time_point> latest) {
 
 void IoLane::CopyArrivedRows(std::vector<bool>* ranges) {
   MutexLock lock(mutex_);
-  *ranges = rows_arrived_;
+  *ranges = arrivals_.rows();
 }
 
 Status IoLane::WaitForGroup(uint32_t group, std::optional<Clock::time_point> latest) {
