@@ -218,6 +218,8 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
   text += "memory     " + FormatBytes(plan.predicted_peak_bytes) + " predicted peak";
   if (plan.staging_bytes) text += ", " + FormatBytes(*plan.staging_bytes) + " of it staging";
   text += '\n';
+  if (plan.agents > 0)
+    text += "agents     " + Counted(plan.agents, "layer") + " read side by side\n";
   if (plan.cpus) {
     text += "cores      " + Clipped(*plan.cpus) + ", " +
             Counted(plan.threads.value_or(0), "thread") + "\n";

@@ -80,6 +80,7 @@ static_assert(std::size(kSentences) == static_cast<size_t>(Remedy::kCoolCores),
               "every remedy but kNone, the first, has one sentence; kCoolCores is the last");
 
 constexpr AdviceWords::Option kRequestOptions[] = {
+    {"agents", "--agents"},
     {"allow_untrained", "--allow-untrained"},
     {"cascade", "--cascade"},
     {"cold", "--cold"},

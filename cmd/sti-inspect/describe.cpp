@@ -252,8 +252,11 @@ std::string ConditionsText(const DeviceProfile& profile) {
   std::string text;
   char line[96];
   if (profile.read_bytes != 0 && profile.read_depth != 0) {
+    std::string through;
+    if (profile.read_streams > 1)
+      through = " through each of " + Counted(profile.read_streams, "open file");
     text += Line("in flight", std::to_string(profile.read_depth) + " reads of at most " +
-                                  FormatBytes(profile.read_bytes));
+                                  FormatBytes(profile.read_bytes) + through);
   }
   if (profile.start_us > 0) text += Line("start", FormatTimeUs(profile.start_us));
   if (profile.noise > 0) {

@@ -24,6 +24,16 @@ Result<std::vector<uint32_t>> ParseMicrobatches(std::string_view text) {
 }
 constexpr ValueKind<std::vector<uint32_t>> kMicrobatches{ParseMicrobatches, "auto|LIST"};
 
+// "auto", which is no number, or a number of agents.
+Result<std::optional<uint32_t>> ParseAgents(std::string_view text) {
+  if (text == "auto") return std::optional<uint32_t>();
+  STI_ASSIGN_OR_RETURN(const std::vector<uint32_t> list, ParseList(text));
+  if (list.size() != 1 || list[0] < 1 || list[0] > kMaxReadStreams)
+    return UsageError(std::string(text) + " is neither auto nor from 1 to 16");
+  return std::optional(list[0]);
+}
+constexpr ValueKind<std::optional<uint32_t>> kAgents{ParseAgents, "auto|N"};
+
 // Stdout holds one thing.
 Status CheckGantt(const PlanOptions& o, const Tool& tool) {
   if (o.gantt != "-") return {};
@@ -109,6 +119,8 @@ Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
     STI_RETURN_IF_ERROR(
         RefuseOptions(app, strategy, {"--preload", "--preloads"}, "it keeps no shards in memory"));
   }
+  if (o.request.strategy != Strategy::kPipeload)
+    STI_RETURN_IF_ERROR(RefuseOptions(app, strategy, {"--agents"}, "it reads layer by layer"));
   STI_RETURN_IF_ERROR(RequireOption(app, {"--turn-buffer"}, "--turns"));
   STI_RETURN_IF_ERROR(RequireOption(app, {"--full-accuracy"}, "--min-accuracy"));
   if (!o.sweep && !o.request.min_accuracy) {
@@ -200,9 +212,11 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
       ->check(CLI::Range(1U, kLongest))
       ->type_name("TOKENS");
   app.add_option("--strategy", o.strategy, "how shards are chosen [sti]")
-      ->check(
-          CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random", "tabi"}))
+      ->check(CLI::IsMember(
+          {"sti", "sti-paper", "load-exec", "stdpl", "preload", "pipeload", "random", "tabi"}))
       ->type_name("");
+  AddParsed(app, "--agents", r.agents, kAgents,
+            "of --strategy pipeload: that read layers side by side [auto]");
   app.add_option("--bits", r.uniform_bits, "one bitwidth for all shards")->type_name("K");
   AddParsed(app, "--min-accuracy", r.min_accuracy, kShare,
             "the fastest plan predicted to reach it, e.g. 90%")
@@ -258,7 +272,9 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckSweep(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckCascade(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckChoices(tool.app(), o));
-  if (!o.sweep && !o.request.target_us && !o.request.submodel && !o.request.min_accuracy) {
+  const bool runs_whole = o.request.strategy == Strategy::kPipeload;
+  if (!o.sweep && !o.request.target_us && !o.request.submodel && !o.request.min_accuracy &&
+      !runs_whole) {
     return UsageError("--target TIME is required, or --submodel NxM, or --min-accuracy A");
   }
   STI_RETURN_IF_ERROR(TakeLengths(o));

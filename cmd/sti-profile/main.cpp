@@ -107,8 +107,11 @@ void Summarise(const Tool& tool, const DeviceProfile& profile) {
   tool.Say(line);
   std::snprintf(
       line, sizeof(line),
-      "best read by %u of %s at once; a start takes %s; medians are known to within %.1f %%",
+      "best read by %u of %s at once%s; a start takes %s; medians are known to within %.1f %%",
       profile.read_depth, FormatBytes(profile.read_bytes).c_str(),
+      profile.read_streams > 1
+          ? (" through each of " + Counted(profile.read_streams, "open file")).c_str()
+          : "",
       FormatTimeUs(profile.start_us).c_str(), 100 * profile.noise);
   tool.Say(line);
 }

@@ -124,6 +124,10 @@ void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const RunOptions&
 
 Status CheckDegrade(const RunOptions& options, const ModelInfo& model, const Plan& plan) {
   if (options.on_late != OnLate::kDegrade || !model.has_text() || CanDegrade(plan)) return {};
+  if (plan.agents > 0) {
+    return UsageError("--on-late degrade is for layers that are read in order; this plan has " +
+                      Counted(plan.agents, "agent") + ", make one with another --strategy");
+  }
   return UsageError(
       "--on-late degrade needs a plan with a target and the times it counts on; make "
       "one with sti-plan --target");

@@ -42,6 +42,11 @@ LogLine LineFor(const Notice& notice) {
       return Info("reading through " + notice.actual + ", computing with " + notice.kernel);
     case Notice::Kind::kReadFallback:
       return Info(notice.actual);
+    case Notice::Kind::kFewerStreams:
+      return Info(
+          "reading through " + notice.planned +
+          (notice.planned == "1" ? " open file, and no more: " : " open files, and no more: ") +
+          notice.actual);
     case Notice::Kind::kOtherReadPath:
       return CountsOn("reads through " + notice.planned, notice.actual);
     case Notice::Kind::kOtherKernel:

@@ -16,6 +16,7 @@ struct Notice {
   enum class Kind : uint8_t {
     kRunning,        ///< reads go through `actual`, layers are computed with `kernel`
     kReadFallback,   ///< `actual` says why reads go another way than was wanted
+    kFewerStreams,   ///< reads go through `planned` open files, and no more, as `actual` says
     kOtherReadPath,  ///< the plan counts on reads through `planned`, this session has `actual`
     kOtherKernel,    ///< the plan counts on the kernel `planned`, this session has `actual`
     kOtherUnicode,   ///< the model was made with Unicode `planned`, this library has `actual`

@@ -52,7 +52,9 @@ uint64_t BytesInFlightOf(std::span<const ModelToServe> models) {
   for (const ModelToServe& model : models) {
     const Plan& plan = model.plan;
     const bool says = plan.read_bytes && plan.read_depth;
-    bytes = std::max(bytes, says ? uint64_t{*plan.read_bytes} * *plan.read_depth
+    const uint64_t reads =
+        ReadsInFlight(plan.read_depth.value_or(0), plan.read_streams.value_or(1));
+    bytes = std::max(bytes, says ? *plan.read_bytes * std::max<uint64_t>(reads, plan.agents)
                                  : uint64_t{Host::kBytesInFlight});
   }
   return bytes;

@@ -39,6 +39,8 @@ void LeavePrefixOut(uint64_t prefix_bytes, Encoding* encoding) {
 }
 
 Status CheckLate(Late late, const Plan& plan) {
+  if (late == Late::kDegrade && plan.agents > 0)
+    return UsageError("late inputs are degraded where layers are read in order, not by agents");
   if (late != Late::kDegrade || CanDegrade(plan)) return {};
   return UsageError("to degrade late inputs, a plan needs a target and the times it counts on");
 }
@@ -56,7 +58,7 @@ bool CanDegrade(const Plan& plan) {
   const auto can = [](const PlanCore& p) { return p.target_us && p.times; };
   const auto can_level = [](const CascadeLevel& level) { return level.plan.times.has_value(); };
   const bool cascade_can = !plan.cascade || std::ranges::all_of(plan.cascade->levels, can_level);
-  return can(plan) && cascade_can && std::ranges::all_of(plan.variants, can);
+  return plan.agents == 0 && can(plan) && cascade_can && std::ranges::all_of(plan.variants, can);
 }
 
 const Error* OwnErrorOf(const Status& asked) {
@@ -163,6 +165,11 @@ void Session::TellDifferences() const {
   notices_({.kind = Notice::Kind::kRunning, .actual = path, .kernel = kernel});
   const std::string& fallback = status().reader->fallback_reason();
   if (!fallback.empty()) tell(Notice::Kind::kReadFallback, "", fallback);
+  const std::string& refusal_of_streams = status().reader->stream_refusal();
+  if (!refusal_of_streams.empty()) {
+    tell(Notice::Kind::kFewerStreams, std::to_string(status().reader->streams()),
+         refusal_of_streams);
+  }
   if (!plan.read_path.empty() && plan.read_path != path)
     tell(Notice::Kind::kOtherReadPath, plan.read_path, path);
   if (!plan.kernel.name.empty() && plan.kernel.name != kernel)

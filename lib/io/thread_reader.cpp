@@ -9,7 +9,6 @@
 #include "base/remedy.h"
 #include "base/thread.h"
 #include "io/reader_backends.h"
-#include "io/streams.h"
 
 namespace sti {
 namespace {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "io/reader_backends.h"
-#include "io/streams.h"
 
 namespace sti {
 namespace {

@@ -209,6 +209,13 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
     if (sample.bits != 0) model.by_bits_.emplace_back(sample.bits, time_us);
     if (sample.bytes != 0) model.by_bytes_.emplace_back(sample.bytes, time_us);
   }
+  // Rates are medians. Those of a bad moment are less in the ratio of the largest read.
+  const auto largest = std::ranges::max_element(profile.io, {}, &IoSample::bytes);
+  const double slower = risk == Risk::kP99 && largest != profile.io.end() && largest->load_us > 0
+                            ? std::max(largest->load_us, largest->p99_us) / largest->load_us
+                            : 1;
+  for (const StreamRate& rate : profile.streams)
+    model.streams_.emplace_back(rate.streams, rate.bytes_per_us / slower);
   SortUnique(&model.by_bits_);
   SortUnique(&model.by_bytes_);
   return model;
@@ -255,6 +262,19 @@ std::optional<double> DeviceModel::LoadUs(uint32_t bits, uint64_t bytes) const {
   return std::max(0.0, OnLine(*(above - 1), *above, x));
 }
 
+double DeviceModel::StreamRateOf(uint32_t streams) const {
+  if (streams_.empty() || streams == 0) return 0;
+  const auto above = std::ranges::lower_bound(streams_, streams, {},
+                                              [](const auto& point) { return point.first; });
+  if (above == streams_.end()) return streams_.back().second;
+  if (above->first == streams) return above->second;
+  if (above == streams_.begin()) {
+    // Fewer than were ever measured have their share of those.
+    return above->second * streams / above->first;
+  }
+  return OnLine(*(above - 1), *above, streams);
+}
+
 double DeviceModel::PartUs(uint64_t bytes) const {
   return bytes == 0 ? 0 : LoadUs(0, bytes).value_or(0);
 }
@@ -270,6 +290,7 @@ DeviceModel DeviceModel::Slowed(double io_ratio, double compute_ratio, double em
   for (auto& [bits, extra_us] : slower.decode_) extra_us *= compute_ratio;
   for (auto& [bits, time_us] : slower.by_bits_) time_us *= io_ratio;
   for (auto& [bytes, time_us] : slower.by_bytes_) time_us *= io_ratio;
+  for (auto& [streams, rate] : slower.streams_) rate /= io_ratio;
   return slower;
 }
 
@@ -335,6 +356,7 @@ DeviceProfile DriftedProfile(const DeviceProfile& profile, double compute_ratio,
   drift(now.compute, now.fixed);
   for (BatchSamples& samples : now.batches) drift(samples.compute, samples.fixed);
   for (DecodeSample& sample : now.decode) sample.extra_us *= compute;
+  for (StreamRate& rate : now.streams) rate.bytes_per_us /= io;
   return now;
 }
 

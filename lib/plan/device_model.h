@@ -72,6 +72,10 @@ class DeviceModel {
   /// Returns T_io of a part of `bytes` that is no shard; 0 for none, or if the profile has no time
   /// by bytes.
   [[nodiscard]] double PartUs(uint64_t bytes) const;
+  /// Returns the bytes a microsecond that `streams` open files bring together, one read in flight
+  /// through each; 0 where the profile does not say. On straight lines between the numbers of files
+  /// that were measured; beyond the most of them as many bring as those.
+  [[nodiscard]] double StreamRateOf(uint32_t streams) const;
   /// Returns whether all T_io is looked up by bytes, none by bits.
   [[nodiscard]] bool LoadsBySize() const { return by_bits_.empty(); }
 
@@ -92,6 +96,7 @@ class DeviceModel {
   std::vector<std::pair<uint32_t, double>> decode_;    ///< ascending, unique
   std::vector<std::pair<uint32_t, double>> by_bits_;   ///< ascending, unique
   std::vector<std::pair<uint64_t, double>> by_bytes_;  ///< ascending, unique
+  std::vector<std::pair<uint32_t, double>> streams_;   ///< rates, ascending, unique
 };
 
 /// The profile at the median and at the 99th percentile.

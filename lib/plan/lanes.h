@@ -1,6 +1,7 @@
 // The two lanes of a pipeline, played through. The IO lane reads, the compute lane computes, and a
-// layer waits for its reads. A picture of the lanes and a predicted latency come from one play, so
-// they cannot differ.
+// layer waits for its reads. Where agents read (Hermes, III), several read whole layers side by
+// side, each as an IO lane of its own. A picture of the lanes and a predicted latency come from one
+// play, so they cannot differ.
 #pragma once
 
 #include <cstdint>
@@ -85,6 +86,7 @@ struct LaneSpan {
   size_t index = 0;
   double start_us = 0;
   double end_us = 0;
+  uint32_t agent = 0;  ///< that reads, of several
 };
 
 /// Returns whether spans of this kind are the IO lane's.
@@ -111,5 +113,29 @@ std::optional<double> PipelineLatency(const ComputeLane& lane,
 /// compute (load-exec). `spans`, where given, receives what was played.
 double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> shards,
                      std::vector<LaneSpan>* spans = nullptr);
+
+/// The agents of a run, and what the device gives them.
+struct AgentRates {
+  /// [agents] bytes a microsecond that 1, 2, ... of them bring together while so many read.
+  std::vector<double> bytes_per_us;
+
+  [[nodiscard]] uint32_t count() const { return static_cast<uint32_t>(bytes_per_us.size()); }
+  /// Returns what all of them bring; there is one.
+  [[nodiscard]] double together() const { return bytes_per_us.back(); }
+};
+
+/// Returns the microseconds from the start of the input to its label; nothing if one layer alone
+/// needs more staging than there is. `agents` has one or more, whose rates are above 0.
+///
+/// Embedding rows come first. Agent i of m then reads the shards of the layers at positions i,
+/// i + m, ..., in a cold start the resident part of each before them, and what the head reads as
+/// positions behind the last layer. Those that read at one time share what they bring together. A
+/// shard is read as soon as it has a place: places go by layer, of `staging_bytes` in all, and a
+/// layer gives its own back when it has been computed.
+///
+/// `spans`, where given, receives what was played; loads overlap, each of its agent.
+std::optional<double> AgentsLatency(const ComputeLane& lane, std::span<const StreamedShard> shards,
+                                    const AgentRates& agents, std::optional<uint64_t> staging_bytes,
+                                    std::vector<LaneSpan>* spans = nullptr);
 
 }  // namespace sti

@@ -123,6 +123,25 @@ void AddShards(const CheckedInput& input, const DeviceModel& device, const PlanC
   }
 }
 
+/// Has agents read what a run reads: each byte then takes its time of all that they bring together.
+/// A plan for a device whose profile does not tell what they bring is played layer by layer.
+void ReadByAgents(const DeviceModel& device, uint32_t agents, PlannedRun* run) {
+  if (device.StreamRateOf(agents) <= 0) return;
+  for (uint32_t reading = 1; reading <= agents; ++reading)
+    run->agents.bytes_per_us.push_back(device.StreamRateOf(reading));
+  const double rate = run->agents.together();
+  std::ranges::fill(run->all_io_us, 0.0);
+  for (size_t k = 0; k < run->lane.resident_us.size(); ++k) {
+    run->lane.resident_us[k] = static_cast<double>(run->lane.resident_bytes[k]) / rate;
+    if (k < run->all_io_us.size()) run->all_io_us[k] += run->lane.resident_us[k];
+  }
+  for (StreamedShard& shard : run->streamed) {
+    shard.load_us = static_cast<double>(shard.bytes) / rate;
+    run->all_io_us[shard.position] += shard.load_us;
+  }
+  run->bonus_us = 0;
+}
+
 /// Fills in what a turn reads and would read.
 void AddTurn(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
              const PlanTurn& turn, PlannedRun* run) {
@@ -156,6 +175,7 @@ PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Pla
   }
   run.all_io_us = ResidentIo(run.lane);
   AddShards(input, device, plan, &run);
+  if (plan.agents > 0) ReadByAgents(device, plan.agents, &run);
   run.serial = DelayModelFor(plan.strategy) == DelayModel::kSerial;
   run.wake_us = run.serial ? 0 : plan.wake_us.value_or(0);
   return run;
@@ -164,6 +184,10 @@ PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Pla
 double LatencyOf(const PlannedRun& run, std::optional<uint64_t> staging_bytes,
                  std::vector<LaneSpan>* spans) {
   if (run.serial) return SerialLatency(run.lane, run.streamed, spans);
+  if (run.agents.count() > 0) {
+    return AgentsLatency(run.lane, run.streamed, run.agents, staging_bytes, spans)
+        .value_or(std::numeric_limits<double>::infinity());
+  }
   return PipelineLatency(run.lane, run.streamed, staging_bytes, run.wake_us, spans)
       .value_or(std::numeric_limits<double>::infinity());
 }
@@ -224,8 +248,11 @@ StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& pro
   const uint64_t read_bytes = profile.read_bytes != 0 ? profile.read_bytes : kUsualReadBytes;
   uint64_t undelayed = 0;
   for (const PlannedRun& run : runs) undelayed = std::max(undelayed, LeastUndelayed(run, need));
-  const uint64_t ring_bytes = std::max(read_bytes * std::max(profile.read_depth, 1u),
-                                       LargestRead(runs.front(), read_bytes));
+  const uint32_t agents = runs.front().agents.count();
+  const uint32_t in_flight =
+      agents > 0 ? agents : ReadsInFlight(std::max(profile.read_depth, 1u), profile.read_streams);
+  const uint64_t ring_bytes =
+      std::max(read_bytes * in_flight, LargestRead(runs.front(), read_bytes));
   need.enough = std::min(need.enough, AddSaturated(undelayed, ring_bytes));
   return need;
 }

@@ -23,6 +23,7 @@ struct PlannedRun {
   std::vector<StreamedShard> streamed;
   double wake_us = 0;
   bool serial = false;            ///< all IO before all compute
+  AgentRates agents;              ///< that read its layers; none: reads go layer by layer
   std::vector<double> all_io_us;  ///< [n] IO of each layer if nothing were in memory
   double bonus_us = 0;            ///< IO time that is saved by what is in memory
   uint64_t all_bytes = 0;         ///< bytes of the shards that it computes with; 0 for a turn
@@ -73,9 +74,9 @@ struct StagingNeed {
 };
 
 /// Returns the need of runs of one plan at several risks, which stream equal bytes. `enough` is
-/// the smallest staging in whole blocks that slows no run, plus `read_bytes` times `read_depth` of
-/// the profile, or the largest shard: a real ring can lose one read at its end, and reserves the
-/// place of every read in flight. Never more than all that is streamed.
+/// the smallest staging in whole blocks that slows no run, plus `read_bytes` of the profile times
+/// its reads in flight, or the largest shard: a real ring can lose one read at its end, and
+/// reserves the place of every read in flight. Never more than all that is streamed.
 StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& profile);
 
 /// Holds all reads of one turn: whole shards that are not in memory, and the missing planes of

@@ -481,7 +481,10 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   STI_RETURN_IF_ERROR(ValidateRequest(request));
   STI_RETURN_IF_ERROR(ValidateForModel(request, input->info));
   // Beyond this point, neither request nor input is validated any more.
-  return Planner(input, request, explain)
+  PlanRequest made = request;
+  if (made.strategy == Strategy::kPipeload && !made.target_us && !made.submodel)
+    made.submodel = Submodel{input->info.shape.layers, input->info.shape.width};
+  return Planner(input, made, explain)
       .Make({.guarantee = request.guarantee(),
              .cascade = request.cascade() != nullptr,
              .variants = true});

@@ -118,6 +118,15 @@ Status ValidateTurns(const PlanRequest& request) {
                       "turn_bytes");
 }
 
+/// Returns an error if so many agents are asked for as none can have, or of another strategy.
+Status ValidateAgents(const PlanRequest& request) {
+  if (!request.agents) return {};
+  if (request.strategy != Strategy::kPipeload)
+    return Unreasonable("agents are for the strategy pipeload", kDrop, "agents or strategy");
+  if (*request.agents >= 1 && *request.agents <= kMaxReadStreams) return {};
+  return Unreasonable("agents are 1 to " + std::to_string(kMaxReadStreams), kGive, "agents 4");
+}
+
 /// Returns an error if passes of no images are asked for, or of more than a plan may have.
 Status ValidateBatches(const PlanRequest& request) {
   const auto may_be = [](uint32_t batch) { return batch >= 1 && batch <= kMaxMicrobatch; };
@@ -180,10 +189,12 @@ Result<PlanRequest::Mode> ModeOf(const ModeOptions& options) {
 Status ValidateRequest(const PlanRequest& request) {
   if (request.strategy == Strategy::kWhole || request.strategy == Strategy::kOther) {
     return UsageError(
-        "nothing is planned by this strategy; use sti, sti-paper, load-exec, stdpl, preload or "
-        "random");
+        "nothing is planned by this strategy; use sti, sti-paper, load-exec, stdpl, preload, "
+        "pipeload or random");
   }
-  if (!request.target_us && !request.submodel && !request.min_accuracy)
+  STI_RETURN_IF_ERROR(ValidateAgents(request));
+  const bool whole = request.strategy == Strategy::kPipeload;
+  if (!request.target_us && !request.submodel && !request.min_accuracy && !whole)
     return Unreasonable("neither a target nor a submodel is given", kGive, "target_us or submodel");
   if (request.target_us && !(std::isfinite(*request.target_us) && *request.target_us > 0))
     return Unreasonable("the target is not a positive time", kGive, "target_us 200ms");

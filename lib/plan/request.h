@@ -64,7 +64,9 @@ struct PlanRequest {
 
   Mode mode;
   Strategy strategy = Strategy::kSti;  ///< not kWhole or kOther, by which nothing is planned
-  std::optional<double> target_us;     ///< T; may be absent where `submodel` is given
+  /// T; may be absent where `submodel` is given, and of the strategy kPipeload, which then runs the
+  /// whole model as fast as memory allows.
+  std::optional<double> target_us;
   Judging judging;
   uint64_t preload_bytes = 0;  ///< S
   /// Input length in tokens; 0: the longest profiled. Without further lengths 0 also asks for a
@@ -83,8 +85,10 @@ struct PlanRequest {
   /// each other number is a variant. Empty: one.
   std::vector<uint32_t> batches;
   /// One bitwidth for all shards. Absent: chosen per shard; 6 for stdpl and preload, 32 for
-  /// load-exec.
+  /// load-exec and pipeload.
   std::optional<uint32_t> uniform_bits;
+  /// Agents of the strategy kPipeload, 1 to kMaxReadStreams; nothing: as many as are fastest.
+  std::optional<uint32_t> agents;
   std::optional<Submodel> submodel;
   uint32_t width_min = 1;
   /// Lead time in which shards are read before the text is there; nothing or 0: none.

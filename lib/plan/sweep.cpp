@@ -85,6 +85,7 @@ Result<std::vector<double>> SweepTargets(const PlanInput& input, const PlanReque
   PlanRequest any = request;
   any.target_us = 1;  // only what it would take is asked
   any.strategy = Strategy::kSti;
+  any.agents.reset();
   STI_RETURN_IF_ERROR(ValidateRequest(any));
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
   STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(checked, request.length));

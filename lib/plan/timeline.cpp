@@ -14,7 +14,7 @@ namespace {
 PlanEvent Named(const LaneSpan& span, const PlanCore& plan, const PlannedRun& run,
                 double begin_us) {
   using Kind = LaneSpan::Kind;
-  PlanEvent event{span.kind, {}, begin_us + span.start_us, begin_us + span.end_us};
+  PlanEvent event{span.kind, {}, begin_us + span.start_us, begin_us + span.end_us, span.agent};
   const bool of_layer = span.kind == Kind::kLayer || span.kind == Kind::kResident;
   if (of_layer && span.index < plan.layers.size()) event.shard.id.layer = plan.layers[span.index];
   if (span.kind == Kind::kLoad) event.shard = run.streamed[span.index].shard;

@@ -24,6 +24,7 @@ struct PlanEvent {
   ShardAtBits shard;
   double start_us = 0;
   double end_us = 0;
+  uint32_t agent = 0;  ///< that reads, of a plan with several
 };
 
 /// Holds the events of one run under a plan.

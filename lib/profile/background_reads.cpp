@@ -18,8 +18,8 @@ constexpr size_t kLayersInArena = 4;  // about as many as a pipeline reads ahead
 
 Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(
     const BlockSourcePtr& source, ReadPath way, const std::vector<LayerReads>& layers,
-    uint32_t depth) {
-  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(source, way, depth));
+    const ReadShape& shape) {
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenToRead(source, way, shape));
   return std::unique_ptr<BackgroundReads>(new BackgroundReads(std::move(reader), layers));
 }
 

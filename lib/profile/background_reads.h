@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "format/container_index.h"
 #include "io/block_reader.h"
+#include "profile/read_sweep.h"
 #include "schedule/load_schedule.h"
 
 namespace sti {
@@ -52,7 +53,7 @@ class BackgroundReads {
   /// Opens `source` a second time.
   static Result<std::unique_ptr<BackgroundReads>> Start(
       const BlockSourcePtr& source, ReadPath way, const std::vector<LayerReads>& layers,
-      uint32_t depth = BlockReader::kDefaultDepth);
+      const ReadShape& shape = {kUsualReadBytes, BlockReader::kDefaultDepth});
   ~BackgroundReads();
   BackgroundReads(const BackgroundReads&) = delete;
   BackgroundReads& operator=(const BackgroundReads&) = delete;

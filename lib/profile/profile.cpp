@@ -35,7 +35,7 @@ constexpr double kRoughUs = 1e6;          // a budget below which a sweep of sec
 
 /// The file again, read as the device likes it.
 Result<ContainerFile> Reopen(const ContainerFile& file, ReadPath way, const ReadShape& shape) {
-  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(file.source(), way, shape.depth));
+  STI_ASSIGN_OR_RETURN(auto reader, OpenToRead(file.source(), way, shape));
   return ContainerFile::Open(std::move(reader));
 }
 
@@ -57,6 +57,37 @@ std::string RateText(const ReadRate& rate) {
   std::snprintf(text, sizeof(text), "reads of %u KiB, %2u at once: %.0f MB/s",
                 rate.shape.bytes / 1024, rate.shape.depth, rate.bytes_per_us);
   return text;
+}
+
+std::string RateText(const StreamRate& rate, uint32_t bytes) {
+  char text[96];
+  std::snprintf(text, sizeof(text), "reads of %u KiB, one through each of %u open files: %.0f MB/s",
+                bytes / 1024, rate.streams, rate.bytes_per_us);
+  return text;
+}
+
+/// How the device likes to be read, and what it was measured by.
+struct ReadChoice {
+  ReadShape shape;
+  std::vector<StreamRate> streams;
+};
+
+Result<ReadChoice> ChooseReads(const BlockSourcePtr& source, ReadPath way,
+                               const ProfileOptions& options) {
+  const bool is_rough = options.budget_us > 0 && options.budget_us < kRoughUs;
+  const uint32_t rounds = is_rough ? kFewestSweepRounds : kSweepRounds;
+  STI_ASSIGN_OR_RETURN(const auto rates, MeasureReadShapes(source, way, rounds, options.cancelled));
+  ReadChoice choice{ChooseReadShape(rates), {}};
+  STI_ASSIGN_OR_RETURN(StreamRates streams,
+                       MeasureStreamRates(source, way, choice.shape, rounds, options.cancelled));
+  if (options.log) {
+    for (const ReadRate& rate : rates) options.log({LogLevel::kInfo, RateText(rate)});
+    for (const StreamRate& rate : streams.rates)
+      options.log({LogLevel::kInfo, RateText(rate, choice.shape.bytes)});
+  }
+  choice.shape.streams = ChooseStreams(streams);
+  choice.streams = std::move(streams.rates);
+  return choice;
 }
 
 class Profiler {
@@ -250,15 +281,8 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const ProfileOptions& o
     STI_ASSIGN_OR_RETURN(tokenizer, LoadTokenizer(file));
   }
   const ReadPath way = file.reader().path();
-  const bool is_rough = options.budget_us > 0 && options.budget_us < kRoughUs;
-  STI_ASSIGN_OR_RETURN(
-      const auto rates,
-      MeasureReadShapes(file.source(), way, is_rough ? kFewestSweepRounds : kSweepRounds,
-                        options.cancelled));
-  const ReadShape shape = ChooseReadShape(rates);
-  if (options.log) {
-    for (const ReadRate& rate : rates) options.log({LogLevel::kInfo, RateText(rate)});
-  }
+  STI_ASSIGN_OR_RETURN(ReadChoice reads, ChooseReads(file.source(), way, options));
+  const ReadShape& shape = reads.shape;
   STI_ASSIGN_OR_RETURN(file, Reopen(file, way, shape));
   const uint32_t bits[1] = {DecodeBits(file.index().BitsOfWholeLayers())};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits, kHeld));
@@ -269,8 +293,8 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const ProfileOptions& o
   bench.decode_bits = bits[0];
   bench.read_bytes = shape.bytes;
   STI_ASSIGN_OR_RETURN(const auto beside, ReadsOfLayersAtBits(index, bits[0], shape.bytes));
-  STI_ASSIGN_OR_RETURN(
-      bench.lane, BackgroundReads::Start(bench.model.file().source(), way, beside, shape.depth));
+  STI_ASSIGN_OR_RETURN(bench.lane,
+                       BackgroundReads::Start(bench.model.file().source(), way, beside, shape));
   bench.longest = options.lengths.back();
   FillHidden(PassSize{options.batches.back(), bench.longest}.tokens(), bench);
   STI_ASSIGN_OR_RETURN(bench.rehearsal, Rehearsal::Open(bench.model.file().source(),
@@ -289,6 +313,8 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const ProfileOptions& o
   profile.read_path = ReadPathName(way);
   profile.read_bytes = shape.bytes;
   profile.read_depth = shape.depth;
+  profile.read_streams = shape.streams;
+  profile.streams = std::move(reads.streams);
   STI_ASSIGN_OR_RETURN(const LoadedModel at_bits, LoadAtAllBits(bench.model.file(), way, shape));
   STI_RETURN_IF_ERROR(Profiler(bench, at_bits, options).Measure(profile));
   return profile;

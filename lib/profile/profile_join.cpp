@@ -141,6 +141,8 @@ void AddOnce(const DeviceProfile& from, DeviceProfile* to) {
   if (to->read_bytes == 0 || to->read_depth == 0) {
     to->read_bytes = from.read_bytes;
     to->read_depth = from.read_depth;
+    to->read_streams = from.read_streams;
+    to->streams = from.streams;
   }
   to->process_bytes = std::max(to->process_bytes, from.process_bytes);
   to->start_us = std::max(to->start_us, from.start_us);

@@ -29,7 +29,7 @@ PlanCore PlanOfLayers(const PlanCore& whole, std::span<const uint32_t> layers, u
 
 /// Opens the container as the device likes to be read.
 Result<ContainerFile> OpenLike(const BlockSourcePtr& source, const RehearsalOptions& options) {
-  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(source, options.way, options.shape.depth));
+  STI_ASSIGN_OR_RETURN(auto reader, OpenToRead(source, options.way, options.shape));
   return ContainerFile::Open(std::move(reader));
 }
 
@@ -53,6 +53,7 @@ Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
   STI_ASSIGN_OR_RETURN(Plan whole, MakeHeldPlan(index, all));
   whole.read_bytes = options.shape.bytes;
   whole.read_depth = options.shape.depth;
+  if (options.shape.streams > 1) whole.read_streams = options.shape.streams;
   whole.microbatch = options.batch;
   const bool has_words = index.info.continues_texts();
   whole.keeps_vocabulary = has_words;

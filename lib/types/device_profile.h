@@ -75,6 +75,9 @@ struct DecodeSample {
   friend bool operator==(const DecodeSample&, const DecodeSample&) = default;
 };
 
+/// Returns a p99 as it is used: 0, which stands for one that was not measured, is the median.
+inline double P99Or(double median_us, double p99_us) { return p99_us == 0 ? median_us : p99_us; }
+
 /// The times that are neither shard IO nor layer compute, at one input length.
 struct FixedSample {
   uint32_t length = 0;
@@ -105,6 +108,14 @@ struct SeriesSample {
 
   [[nodiscard]] double ratio() const { return p99_us / median_us; }
   friend bool operator==(const SeriesSample&, const SeriesSample&) = default;
+};
+
+/// The rate at which a device is read through several open files of one container, with one read in
+/// flight through each.
+struct StreamRate {
+  uint32_t streams = 0;  ///< open files
+  double bytes_per_us = 0;
+  friend bool operator==(const StreamRate&, const StreamRate&) = default;
 };
 
 /// The clock and the temperature of the cores while a profile was taken; 0 unknown.
@@ -141,15 +152,26 @@ struct DeviceProfile {
   /// Resident memory of a runner that has answered an input, less shards, resident parts,
   /// vocabulary and what a run works in; 0 unknown.
   uint64_t process_bytes = 0;
-  /// How to read this device: the largest merged read, and the reads in flight, beyond which its
-  /// bandwidth no longer rises. 0 unknown.
+  /// How to read this device: the largest merged read, and the reads in flight through one open
+  /// file, beyond which its bandwidth no longer rises. 0 unknown.
   uint32_t read_bytes = 0;
   uint32_t read_depth = 0;
+  /// The rates through several open files, ascending by their number; empty where not measured. The
+  /// fewest that take the bandwidth: more than 1 where one file is not granted all of it; 0
+  /// unknown.
+  std::vector<StreamRate> streams;
+  uint32_t read_streams = 0;
   /// From the start of a process to an open model, ready for a text, without its reads; 0 unknown.
   double start_us = 0;
   /// Widest confidence interval of any median here, half its width as a share; 0 not measured.
   double noise = 0;
   ThermalState thermal;
+
+  /// Sets the kernel by the name in a file. A profile that names none was written by hand.
+  void SetKernel(std::string name) {
+    provenance = name.empty() ? Provenance::kWritten : Provenance::kMeasured;
+    kernel = ParseKernel(std::move(name));
+  }
 
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };

@@ -4,6 +4,7 @@
 // takes the numbers from here.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -59,6 +60,14 @@ inline constexpr uint64_t kUsualReadBytes = uint64_t{256} << 10;
 inline constexpr uint32_t kMaxReadsInFlight = 256;
 /// The most times that a container is open for one reader, and so the most agents of a plan.
 inline constexpr uint32_t kMaxReadStreams = 16;
+inline constexpr double kMaxBytesPerUs = 1e6;
+/// The most reads in flight through several open files together.
+inline constexpr uint32_t kMaxReadsThroughStreams = 16;
+/// Returns the reads in flight where each of `streams` open files is to have `depth`; streams that
+/// are not said are 0.
+constexpr uint32_t ReadsInFlight(uint32_t depth, uint32_t streams) {
+  return streams <= 1 ? depth : std::min(depth * streams, kMaxReadsThroughStreams);
+}
 inline constexpr size_t kMaxProfiledBatches = 16;
 inline constexpr double kMaxNoise = 1e6;
 inline constexpr double kMaxCelsius = 1e6;

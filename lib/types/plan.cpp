@@ -106,6 +106,7 @@ Plan CutStage(const Plan& plan, size_t number) {
   own.staging_bytes = stage.staging_bytes;
   own.read_bytes = stage.read_bytes;
   own.read_depth = stage.read_depth;
+  own.read_streams = stage.read_streams;
   own.threads = stage.threads;
   own.cpus = stage.cpus;
   own.ends = ExtentOfStage(plan, number).ends;

@@ -104,10 +104,15 @@ struct PlanCore {
   /// what the memory leaves.
   std::optional<uint64_t> staging_bytes;
   std::optional<uint32_t> read_bytes;  ///< largest merged read, as profiled
-  std::optional<uint32_t> read_depth;  ///< reads in flight, as profiled
-  bool cold = false;                   ///< predictions are from process start to label
-  std::optional<uint32_t> threads;     ///< of the compute lane, as profiled
-  std::optional<std::string> cpus;     ///< cores that were profiled, such as "4-7"
+  std::optional<uint32_t> read_depth;  ///< reads in flight through an open file, as profiled
+  /// Open files of the container that reads go through, as profiled; nothing: one.
+  std::optional<uint32_t> read_streams;
+  /// Agents that read layers side by side, each one piece at a time through an open file of its own
+  /// (Hermes, III); 0: the reads go layer by layer.
+  uint32_t agents = 0;
+  bool cold = false;                ///< predictions are from process start to label
+  std::optional<uint32_t> threads;  ///< of the compute lane, as profiled
+  std::optional<std::string> cpus;  ///< cores that were profiled, such as "4-7"
   /// The share of the embedding rows' time in the profile that predictions count on, since others
   /// are in memory: at the median, and at the 99th percentile. 0 to 1.
   double row_share = 1;

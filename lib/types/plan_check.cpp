@@ -250,6 +250,24 @@ Fault CheckBatch(const Plan& plan, const PlanBounds& bounds) {
   return {};
 }
 
+/// Checks that a plan whose layers are read by agents is not read in part, or in two orders.
+Fault CheckAgents(const Plan& plan) {
+  const auto differs = [&plan](const PlanCore& other) { return other.agents != plan.agents; };
+  const auto other = std::ranges::find_if(plan.variants, differs);
+  if (other != plan.variants.end()) {
+    return In("variants", static_cast<size_t>(other - plan.variants.begin()),
+              Broken("its agents are not as many as the plan's"));
+  }
+  const bool has_levels = plan.cascade.has_value();
+  const bool level_has =
+      has_levels && std::ranges::any_of(plan.cascade->levels,
+                                        [](const auto& level) { return level.plan.agents != 0; });
+  const bool more = has_levels || plan.fallback || !plan.turns.empty() || plan.staged;
+  if (level_has || (plan.agents != 0 && more))
+    return Broken("a plan with agents has turns, a cascade, a fallback or stages");
+  return {};
+}
+
 /// Checks the bits of a turn against those of the turn before in `runs`, and puts them there.
 Fault CheckTurnBits(const Plan& plan, const PlanTurn& turn, const PlanBounds& bounds,
                     ShardBits* runs) {
@@ -433,6 +451,7 @@ std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bound
   if (Fault fault = CheckCascade(plan, bounds)) return fault;
   if (Fault fault = CheckContext(plan, bounds)) return fault;
   if (Fault fault = CheckBatch(plan, bounds)) return fault;
+  if (Fault fault = CheckAgents(plan)) return fault;
   return CheckStages(plan, runs);
 }
 

@@ -53,6 +53,8 @@ inline constexpr Rule kMergedRead{.least = 0,
                                   .steps = kBlockBytes,
                                   .zero_is_nothing = true};
 inline constexpr Rule kReadsInFlight = Rule{0, kMaxReadsInFlight, "above 256"}.OrNothing();
+inline constexpr Rule kStreams = Rule{0, kMaxReadStreams, "above 16"}.OrNothing();
+inline constexpr Rule kAgents{0, kMaxReadStreams, "above 16"};
 inline constexpr Rule kThreads = Rule{0, kMaxThreads, "above 256"}.OrNothing();
 inline constexpr Rule kCores{.entries = kMaxCoresTextBytes, .zero_is_nothing = true};
 inline constexpr Rule kContext{0, kMaxLength, "more than 1048576"};
@@ -179,6 +181,7 @@ void Fields(V& visit, T& stage) {
   visit(Field{"read_path", 12, kAlways, rule::kShortText}, stage.read_path);
   visit(Field{"read_bytes", 13, kIfSaid, rule::kMergedRead}, stage.read_bytes);
   visit(Field{"read_depth", 14, kIfSaid, rule::kReadsInFlight}, stage.read_depth);
+  visit(Field{"read_streams", 17, kIfSaid, rule::kStreams}, stage.read_streams);
   visit(Field{"threads", 15, kIfSaid, rule::kThreads}, stage.threads);
   visit(Field{"cpus", 16, kIfSaid, rule::kCores}, stage.cpus);
   if constexpr (!std::is_const_v<T>) stage.kernel = ParseKernel(std::move(kernel));
@@ -233,6 +236,8 @@ void CoreFields(V& visit, T& plan, B& turn_bytes, W& words) {
   visit(Field{"staging_bytes", 27, kAlways, rule::kStaging}, plan.staging_bytes);
   visit(Field{"read_bytes", 28, kAlways, rule::kMergedRead}, plan.read_bytes);
   visit(Field{"read_depth", 29, kAlways, rule::kReadsInFlight}, plan.read_depth);
+  visit(Field{"read_streams", 49, kIfSaid, rule::kStreams}, plan.read_streams);
+  visit(Field{"agents", 50, kIfSaid, rule::kAgents}, plan.agents);
   visit(Field{"cold", 30}, plan.cold);
   visit(Field{"threads", 32, kIfSaid, rule::kThreads}, plan.threads);
   visit(Field{"cpus", 33, kIfSaid, rule::kCores}, plan.cpus);

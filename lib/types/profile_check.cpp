@@ -190,6 +190,7 @@ Fault CheckNumbers(const DeviceProfile& profile) {
   if (profile.read_bytes > kMaxMergedReadBytes || profile.read_bytes % kBlockBytes != 0)
     return "read_bytes is not a multiple of 4096 up to 67108864";
   if (profile.read_depth > kMaxReadsInFlight) return "read_depth is above 256";
+  if (profile.read_streams > kMaxReadStreams) return "read_streams is above 16";
   // Comparisons with NaN are false.
   if (!(profile.start_us >= 0 && profile.start_us <= kMaxSampleUs))
     return "start_us is not from 0 to 10^9";
@@ -255,6 +256,20 @@ Fault CheckBatches(const std::vector<BatchSamples>& batches) {
   return {};
 }
 
+/// Checks the rates through several open files.
+Fault CheckStreams(const std::vector<StreamRate>& streams) {
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const Entry entry{"streams", i};
+    if (streams[i].streams == 0 || streams[i].streams > kMaxReadStreams)
+      return entry.Wrong("streams", "is not from 1 to 16");
+    if (i > 0 && streams[i].streams <= streams[i - 1].streams)
+      return entry.Wrong("streams", "does not ascend");
+    if (!(streams[i].bytes_per_us > 0 && streams[i].bytes_per_us <= kMaxBytesPerUs))
+      return entry.Wrong("bytes_per_us", "is not above 0 and at most 10^6");
+  }
+  return {};
+}
+
 /// Checks each entry by itself.
 Fault CheckEntries(const DeviceProfile& profile) {
   for (size_t i = 0; i < profile.io.size(); ++i) {
@@ -265,6 +280,7 @@ Fault CheckEntries(const DeviceProfile& profile) {
   for (size_t i = 0; i < profile.decode.size(); ++i) {
     if (Fault fault = CheckDecode(profile.decode[i], least_slice_us, {"decode", i})) return fault;
   }
+  if (Fault fault = CheckStreams(profile.streams)) return fault;
   return CheckBatches(profile.batches);
 }
 

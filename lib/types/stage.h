@@ -53,6 +53,7 @@ struct PlanStage {
   std::string read_path;
   std::optional<uint32_t> read_bytes;
   std::optional<uint32_t> read_depth;
+  std::optional<uint32_t> read_streams;
   std::optional<uint32_t> threads;
   std::optional<std::string> cpus;
 };

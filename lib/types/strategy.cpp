@@ -7,8 +7,8 @@ namespace sti {
 namespace {
 
 /// In the order of Strategy, without kOther.
-constexpr std::array<std::string_view, 8> kNames = {"sti",   "sti-paper", "random", "load-exec",
-                                                    "stdpl", "preload",   "tabi",   "whole"};
+constexpr std::array<std::string_view, 9> kNames = {
+    "sti", "sti-paper", "random", "load-exec", "stdpl", "preload", "tabi", "pipeload", "whole"};
 
 }  // namespace
 

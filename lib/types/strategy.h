@@ -15,6 +15,7 @@ enum class Strategy : uint8_t {
   kStdpl,     ///< STI Table 4: a pipeline at one bitwidth
   kPreload,   ///< STI Table 4: all shards in memory
   kTabi,      ///< a cascade by the heuristic of Tabi 5
+  kPipeload,  ///< Hermes III: agents that read whole layers side by side
   kWhole,     ///< no planning: one submodel at one bitwidth
   kOther,     ///< text that names none of these
 };
@@ -43,6 +44,7 @@ constexpr DelayModel DelayModelFor(Strategy strategy) {
     case Strategy::kLoadExec:
       return DelayModel::kSerial;
     case Strategy::kStdpl:
+    case Strategy::kPipeload:
       return DelayModel::kPipeline;
     case Strategy::kPreload:
       return DelayModel::kMemory;

@@ -108,7 +108,8 @@ def make_files(binaries, folder):
                     for length in (32, 64) for width in (1, 2, 4) for freq, slower in clocks],
         "fixed": [{"length": length, "embed_us": 10, "embed_io_us": 20, "head_us": 5}
                   for length in (32, 64)],
-        "read_bytes": 4096, "read_depth": 2, "process_bytes": 3 << 20, "start_us": 50}
+        "read_bytes": 4096, "read_depth": 2,
+        "streams": [{"streams": n, "bytes_per_us": 60 * n} for n in (1, 2, 4)], "process_bytes": 3 << 20, "start_us": 50}
     (folder / "device.json").write_text(json.dumps(profile))
     full = json.loads(json.dumps(profile))
     full["compute"] += [dict(entry, width=3, layer_us=entry["layer_us"] * 0.8,

@@ -30,7 +30,7 @@ def all_bits(plan):
 
 
 PLAN = "model.sti --profile full.json"
-STRATEGIES = ("sti-paper", "load-exec", "stdpl", "preload", "random", "tabi")
+STRATEGIES = ("sti-paper", "load-exec", "stdpl", "preload", "pipeload", "random", "tabi")
 ONE_PLAN = "--sweep takes no {b}: it shows many plans and writes none; drop one"
 IN_CLUSTER = ("--cluster takes no …: it plans for the most texts a second, from profiles and "
               "memory that the file says; drop one")
@@ -218,7 +218,7 @@ TABLES = {
                 f"--strategy {name}", f"--strategy {name} --bits 2",
                 f"--strategy {name} --submodel 2x2", f"--strategy {name} --similar 40%",
                 plan=lambda p, name=name: p["strategy"] == name)
-               for name in ("sti-paper", "load-exec", "stdpl", "preload", "random")},
+               for name in ("sti-paper", "load-exec", "stdpl", "preload", "pipeload", "random")},
             "--bits": Option("--bits 3", "--bits 32",
                              plan=lambda p: all_bits(p) <= {3} or all_bits(p) <= {32} or
                              "stages" in p and min(all_bits(p)) >= 3),
@@ -237,6 +237,8 @@ TABLES = {
                                    plan=lambda p: len(p["cascade"]["levels"]) == 1),
             "--strategy tabi": Option("--strategy tabi --cascade --importance cascade.json "
                                       "--target 700us", plan=lambda p: p["strategy"] == "tabi"),
+            "--agents": Option(*(f"--agents {agents} --strategy pipeload" for agents in (1, 2, 3)),
+                               plan=lambda p: p["agents"] in (1, 2, 3)),
             "--wake": Option("--wake 100us", "--wake 20us",
                              plan=lambda p: p["wake_us"] in (20, 100)),
             "--cold": Option("--cold", plan=lambda p: p["cold"]),
@@ -270,7 +272,7 @@ TABLES = {
             ("--cluster", "--profile, --target, --preload, --memory, --min-accuracy, "
              "--full-accuracy, --cascade, --max-levels, --guarantee, --wake, --cold, --turns, "
              "--turn-buffer, --freq, --width-min, --similar, --io-budget, --seed, --risk, --sweep, "
-             "--targets, --preloads, --sweep-svg, "
+             "--targets, --preloads, --sweep-svg, --agents, "
              + ", ".join(f"--strategy {name}" for name in STRATEGIES), IN_CLUSTER),
             ("--cluster", "--check", "--check takes no …: it judges a plan as it is; drop one"),
             ("--cluster", "--length 48,64", "{a} takes one --length; drop the others"),
@@ -286,7 +288,7 @@ TABLES = {
             ("--check", "-o, --preload, --length, --strategy, --bits, --min-accuracy, "
              "--full-accuracy, --wake, --cold, --guarantee, --cascade, --max-levels, --turns, "
              "--turn-buffer, --freq, --submodel, --width-min, --similar, --io-budget, --seed, "
-             "--allow-untrained, --sweep, --targets, --preloads, --sweep-svg", AS_IS),
+             "--allow-untrained, --sweep, --targets, --preloads, --sweep-svg, --agents", AS_IS),
             ("--guarantee", "--cold, --turns, --turn-buffer, --io-budget, --min-accuracy",
              FALLBACK),
             ("--guarantee", "--sweep", "{a} takes no {b}: it makes one plan; drop one"),
@@ -300,11 +302,13 @@ TABLES = {
             ("--cascade", "--freq 1200000,1800000", "{a} takes one --freq; drop the others"),
             ("--cascade", ", ".join(f"--strategy {name}" for name in STRATEGIES[:-1]),
              "{a} is for --strategy sti or tabi, not …; leave one of them out"),
-            ("--strategy load-exec, --strategy stdpl", "--preload, --preloads", NO_SHARDS),
-            ("--strategy load-exec, --strategy stdpl, --strategy preload", "--turns, --wake",
+            ("--strategy load-exec, --strategy stdpl, --strategy pipeload", "--preload, --preloads", NO_SHARDS),
+            ("--strategy load-exec, --strategy stdpl, --strategy preload, --strategy pipeload",
+             "--turns, --wake",
              "turns and a lead time are for the strategies sti, sti-paper and random; "
              "drop --turns and --wake"),
-            ("--strategy load-exec, --strategy stdpl, --strategy preload", "--io-budget",
+            ("--strategy load-exec, --strategy stdpl, --strategy preload, --strategy pipeload",
+             "--io-budget",
              "an IO budget is for the strategies sti, sti-paper and random; drop --io-budget"),
             (", ".join(f"--strategy {name}" for name in STRATEGIES[:-1]), "--min-accuracy",
              "a least accuracy is for the strategy sti; drop --min-accuracy or --strategy"),
@@ -325,6 +329,8 @@ TABLES = {
             ("--targets, --preloads, --sweep-svg", "--sweep, --check", "{a} goes with --sweep; add it, or drop {a}"),
             ("--microbatch", "--cluster", GOES_WITH),
             ("--guarantee", "--target, --check", GOES_WITH), ("--max-levels", "--cascade, --check", GOES_WITH),
+            ("--agents", "--strategy pipeload, --check, --cluster",
+             "--strategy … takes no --agents: it reads layer by layer; drop one"),
             ("--strategy tabi", "--cascade, --guarantee, --check",
              "--strategy tabi goes with --cascade; add it, or drop --strategy"),
             ("--cascade", "--importance, --check", GOES_WITH),
@@ -339,6 +345,8 @@ TABLES = {
                   "cluster: --microbatch": "it is the best of those profiled",
                   "cluster: --importance": "the boards have no time to raise shards in",
                   "--allow-untrained": "allows what this request does not need",
+                  "submodel: --memory --agents": "the layers of two agents fit anyway",
+                  "sweep: --memory --agents": "the layers of three agents fit anyway",
                   "cascade: --memory --max-levels": "memory that two levels lack three lack too",
                   "cascade: --max-levels --freq": "one level is best at this clock",
                   "guarantee: --width-min": "the widest is taken anyway",

@@ -19,7 +19,8 @@ class FrozenPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,
                          ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold",
                                            "v1.3/tiny", "v1.4/tiny", "v1.5/tiny", "v1.6/tiny",
-                                           "v1.9/stages", "v1.10/gpt2", "v1.10/images"));
+                                           "v1.9/stages", "v1.10/gpt2", "v1.10/images",
+                                           "v1.11/agents", "v1.11/stages"));
 
 TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + ".plan";
@@ -234,6 +235,25 @@ TEST(FrozenPlan110, HoldsAContextAndABatch) {
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_EQ(older->microbatch, 1U);
   EXPECT_EQ(older->context, 0U);
+}
+
+TEST(FrozenPlan111, HoldsAgentsAndOpenFiles) {
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.11/agents.plan")), "agents.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  EXPECT_EQ(plan->strategy, Strategy::kPipeload);
+  EXPECT_EQ(plan->agents, 3U);
+  EXPECT_EQ(plan->read_streams, 4U);
+  ASSERT_EQ(plan->variants.size(), 1U);
+  EXPECT_EQ(plan->variants[0].agents, 3U);
+  const auto stages = ParsePlan(AsBytes(Frozen("v1.11/stages.plan")), "stages.plan");
+  ASSERT_TRUE(stages.ok()) << stages.error().Message();
+  ASSERT_TRUE(stages->staged);
+  EXPECT_EQ(stages->staged->stages[0].read_streams, 2U);
+  EXPECT_FALSE(stages->staged->stages[1].read_streams);
+  const auto older = ParsePlan(AsBytes(Frozen("v1.10/gpt2.plan")), "gpt2.plan");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_EQ(older->agents, 0U);
+  EXPECT_FALSE(older->read_streams);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using test::Frozen;
 
 class FrozenProfile : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile,
-                         ::testing::Values("v1", "v1.1", "v1.2", "v1.3", "v1.4"));
+                         ::testing::Values("v1", "v1.1", "v1.2", "v1.3", "v1.4", "v1.5", "v1.11"));
 
 TEST_P(FrozenProfile, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + "/tiny.profile";
@@ -91,6 +91,17 @@ TEST(FrozenProfile14, HoldsWhat14Brought) {
   const auto older = ParseProfile(AsBytes(Frozen("v1.3/tiny.profile")), "tiny.profile");
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_TRUE(older->decode.empty());
+}
+
+TEST(FrozenProfile111, HoldsRatesOfOpenFiles) {
+  const auto profile = ParseProfile(AsBytes(Frozen("v1.11/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(profile.ok()) << profile.error().Message();
+  EXPECT_EQ(profile->read_streams, 3U);
+  EXPECT_EQ(profile->streams, (std::vector<StreamRate>{{1, 83.5}, {2, 166.25}, {8, 250}}));
+  const auto older = ParseProfile(AsBytes(Frozen("v1.5/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_EQ(older->read_streams, 0U);
+  EXPECT_TRUE(older->streams.empty());
 }
 
 TEST(FrozenProfile1, SaysNothingOfWhatCameLater) {

@@ -28,6 +28,8 @@ DeviceProfile ExampleProfile() {
   profile.process_bytes = 5u << 20;
   profile.read_bytes = 256u << 10;
   profile.read_depth = 4;
+  profile.streams = {{1, 81.5}, {2, 163}, {8, 640}};
+  profile.read_streams = 8;
   profile.start_us = 8123.5;
   profile.noise = 0.0175;
   profile.thermal = {1800000, 2400000, 41.5, 52};
@@ -65,6 +67,8 @@ TEST(ProfileFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_json->decode[0].freq, 2400000u);
     EXPECT_EQ(from_binary->read_bytes, 256u << 10);
     EXPECT_EQ(from_json->read_depth, 4u);
+    EXPECT_EQ(from_json->read_streams, 8u);
+    EXPECT_EQ(from_binary->streams, (std::vector<StreamRate>{{1, 81.5}, {2, 163}, {8, 640}}));
     EXPECT_EQ(from_binary->start_us, 8123.5);
     EXPECT_EQ(from_binary->noise, 0.0175);
     ASSERT_EQ(from_binary->io_series.size(), 2u);
@@ -232,6 +236,17 @@ const struct BrokenRule {
     {"threads is above 256", [](DeviceProfile& p) { p.threads = 257; }},
     {"process_bytes is above", [](DeviceProfile& p) { p.process_bytes = UINT64_MAX; }},
     {"read_depth is above", [](DeviceProfile& p) { p.read_depth = 257; }},
+    {"read_streams is above", [](DeviceProfile& p) { p.read_streams = 17; }},
+    {"streams[0].streams is not", [](DeviceProfile& p) { p.streams[0].streams = 0; }},
+    {"streams[2].streams is not", [](DeviceProfile& p) { p.streams[2].streams = 17; }},
+    {"streams[1].streams does not", [](DeviceProfile& p) { p.streams[1].streams = 1; }},
+    {"streams[1].bytes_per_us is not", [](DeviceProfile& p) { p.streams[1].bytes_per_us = 0; }},
+    {"streams[2].bytes_per_us is not",
+     [](DeviceProfile& p) { p.streams[2].bytes_per_us = kInfiniteUs; }},
+    {"streams",
+     [](DeviceProfile& p) {
+       p.streams.resize(17, {16, 700});
+     }},
     {"start_us is not", [](DeviceProfile& p) { p.start_us = -1; }},
     {"start_us is not", [](DeviceProfile& p) { p.start_us = kInfiniteUs; }},
     {"noise is not", [](DeviceProfile& p) { p.noise = -0.1; }},

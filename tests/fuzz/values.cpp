@@ -118,6 +118,8 @@ World MakeWorld() {
   profile.process_bytes = 1 << 20;
   profile.read_bytes = 131072;
   profile.read_depth = 8;
+  profile.streams = {{1, 80}, {4, 300}};
+  profile.read_streams = 4;
   profile.start_us = 500;
   profile.noise = 0.02;
   profile.thermal = {1000000, 2000000, 40, 50};
@@ -167,7 +169,7 @@ sti::Importance SoundImportance() {
 }
 
 void EditSamples(Numbers& numbers, DeviceProfile& p) {
-  switch (numbers.Take<uint8_t>() % 6) {
+  switch (numbers.Take<uint8_t>() % 7) {
     case 0:
       return ChangeList(numbers, p.io, [&](IoSample& s) {
         ChangeOne(numbers, s.bytes, s.bits, s.load_us, s.p99_us);
@@ -188,6 +190,9 @@ void EditSamples(Numbers& numbers, DeviceProfile& p) {
     case 4:
       return ChangeList(numbers, p.io_series,
                         [&](SeriesSample& s) { ChangeOne(numbers, s.median_us, s.p99_us); });
+    case 5:
+      return ChangeList(numbers, p.streams,
+                        [&](StreamRate& s) { ChangeOne(numbers, s.streams, s.bytes_per_us); });
     default:
       return ChangeList(numbers, p.compute_series,
                         [&](SeriesSample& s) { ChangeOne(numbers, s.median_us, s.p99_us); });
@@ -197,7 +202,7 @@ void EditSamples(Numbers& numbers, DeviceProfile& p) {
 void Edit(Numbers& numbers, DeviceProfile& p) {
   if (numbers.Take<uint8_t>() % 4 != 0) return EditSamples(numbers, p);
   ChangeOne(numbers, p.threads, p.cpus, p.kernel.name, p.read_path, p.machine, p.process_bytes,
-            p.read_bytes, p.read_depth, p.start_us, p.noise, p.thermal.freq_min,
+            p.read_bytes, p.read_depth, p.read_streams, p.start_us, p.noise, p.thermal.freq_min,
             p.thermal.celsius_before);
 }
 
@@ -297,8 +302,8 @@ void EditAlone(Numbers& numbers, PlanCore& p) {
       return ChangeOne(numbers, p.length, p.width, p.preload_bytes, p.slack_us, p.target_us,
                        p.predicted_latency_us, p.predicted_p99_us, p.predicted_peak_bytes,
                        p.parameter_bytes, p.kernel.name, p.read_path, p.wake_us, p.freq,
-                       p.staging_bytes, p.read_bytes, p.read_depth, p.threads, p.cpus, p.row_share,
-                       p.row_p99_share);
+                       p.staging_bytes, p.read_bytes, p.read_depth, p.read_streams, p.agents,
+                       p.threads, p.cpus, p.row_share, p.row_p99_share);
   }
 }
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "io/streams.h"
 #include "support/expect.h"
 #include "support/random.h"
 #include "support/safetensors_writer.h"

@@ -36,7 +36,8 @@ class BackgroundReadsTest : public ::testing::Test {
     return layer;
   }
   [[nodiscard]] auto Start(const std::vector<LayerReads>& layers, uint32_t depth) const {
-    auto lane = BackgroundReads::Start(FileSource(path_), ReadPath::kThreads, layers, depth);
+    auto lane = BackgroundReads::Start(FileSource(path_), ReadPath::kThreads, layers,
+                                       ReadShape{kUsualReadBytes, depth});
     EXPECT_TRUE(Succeeded(lane));
     return std::move(*lane);
   }

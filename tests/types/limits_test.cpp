@@ -78,7 +78,13 @@ TEST(Limits, AreThoseOfThePlanDocument) {
   EXPECT_EQ(NumberAfter(document, "**Turns**: at most "), kMaxTurns);
   EXPECT_EQ(NumberAfter(document, "compute lane that were profiled, at most "), kMaxThreads);
   EXPECT_EQ(NumberAfter(document, "largest merged read, at most "), kMaxMergedReadBytes);
-  EXPECT_EQ(NumberAfter(document, "reads in flight, at most "), kMaxReadsInFlight);
+  EXPECT_EQ(NumberAfter(document, "agents that read layers side by side, see below; at most "),
+            kMaxReadStreams);
+  EXPECT_EQ(NumberAfter(document, "open files of the container that reads go through, at most "),
+            kMaxReadStreams);
+  EXPECT_EQ(NumberAfter(document, "of several, at most "), kMaxReadsThroughStreams);
+  EXPECT_EQ(NumberAfter(document, "reads in flight through an open file, at most "),
+            kMaxReadsInFlight);
   EXPECT_EQ(NumberAfter(document, "such as `0-3,8`, at most "), kMaxCoresTextBytes);
   EXPECT_NE(document.find("A time is from 0 to 10^15"), std::string::npos);
   EXPECT_EQ(kMaxTimeUs, 1e15);

@@ -98,6 +98,8 @@ const std::vector<Rule>& SizeRules() {
        },
        kForeign, "layer 5000 is beyond the last"},
       {Sound, [](Plan& p) { p.width = 0; }, kBroken, "width is 0"},
+      {Sound, [](Plan& p) { p.agents = 17; }, kBroken, "agents is above 16"},
+      {Sound, [](Plan& p) { p.read_streams = 17; }, kBroken, "read_streams is above 16"},
       {Sound, [](Plan& p) { p.width = 300; }, kForeign,
        "width 300 is more than a layer has slices"},
       {Sound, [](Plan& p) { p.length = 0; }, kForeign, "length 0 is less than any input has"},
@@ -215,6 +217,10 @@ const std::vector<Rule>& NumberRules() {
 const std::vector<Rule>& CascadeLevelRules() {
   static const double kNever = std::numeric_limits<double>::quiet_NaN();
   static const std::vector<Rule> kRules = {
+      {WithCascade, [](Plan& p) { p.agents = 2; }, kBroken,
+       "a plan with agents has turns, a cascade, a fallback or stages"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.agents = 2; }, kBroken,
+       "a plan with agents has turns, a cascade, a fallback or stages"},
       {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.microbatch = 2; }, kBroken,
        "a plan with a batch has turns, a cascade, a fallback, a context or stages"},
       {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.cutoff = -0.1; }, kBroken,

@@ -201,6 +201,8 @@ Status PipelineCore::CheckTerms(const RunTerms& terms, RouteId route, size_t tok
   if (tokens > plan.most_tokens()) return TooLong(tokens, plan.most_tokens());
   if (terms.degrade_for_us && index().info.continues_texts())
     return UsageError("a model that continues texts is given a deadline, which it cannot keep");
+  if (terms.degrade_for_us && plan.agents > 0)
+    return UsageError("a plan whose layers are read by agents is given a deadline to keep");
   if (terms.degrade_for_us && !plan.times)
     return UsageError("the plan does not say how long its layers take").Fix(Remedy::kPlanAgain);
   return terms.keep ? CheckKeep(*terms.keep) : Status();

@@ -1,4 +1,4 @@
-// What has come of a job's reads, and when: the account that an IO lane keeps while it reads.
+// The account that an IO lane keeps while it reads: which reads of a job have come, and when.
 #pragma once
 
 #include <cstdint>

@@ -18,6 +18,11 @@ Loader::Places Loader::UsePlan(const Plan& plan, uint64_t most_staging) {
   next.limits.arena_bytes = most_staging != 0 ? most_staging : plan.staging_bytes.value_or(0);
   if (plan.read_bytes) next.limits.read_bytes = *plan.read_bytes;
   if (plan.read_depth) next.depth = *plan.read_depth;
+  const uint32_t streams = std::max(plan.agents, plan.read_streams.value_or(1));
+  next.depth = plan.agents > 0 ? 1 : ReadsInFlight(next.depth, streams);
+  next.agents = std::max(plan.agents, 1U);
+  next.streams = streams;
+  HoldStreams(streams);
   places_.arena_bytes = arena_.size();
   GiveBackArena();
   return std::exchange(places_, std::move(next));
@@ -67,8 +72,16 @@ void Loader::Start(Route& route, const LaneJob& job, LaneState state, RowsCome r
   GrowArena(schedule_->arena_bytes);
   if (arena_use_ == ArenaUse::kRead) RegisterArena();
   if (arena_use_ == ArenaUse::kNew) arena_use_ = ArenaUse::kRead;
+  HoldStreams(places_.streams);
   lane_->Start({schedule_, arena_.span(), buffer().span(), route.groups(), places_.depth, rows_come,
-                job.tolerant});
+                job.tolerant, places_.agents});
+}
+
+// Another lane's reader, and one that was asked for fewer streams by a plan that was given up, are
+// asked again.
+void Loader::HoldStreams(uint32_t wanted) {
+  BlockReader& reader = file_.reader();
+  if (reader.streams() != wanted) reader.HoldStreams(wanted);
 }
 
 Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {

@@ -69,6 +69,8 @@ class Loader {
     uint64_t most_staging = 0;  ///< most bytes of arena; 0: as the plan says
     ScheduleLimits limits;      ///< of the plan's schedules
     uint32_t depth = BlockReader::kDefaultDepth;
+    uint32_t agents = 1;       ///< as IoJob::agents
+    uint32_t streams = 1;      ///< that the reader holds where the system grants so many
     uint64_t arena_bytes = 0;  ///< that the arena had, while another plan is read for
     PreloadBuffer buffer;
   };
@@ -159,6 +161,7 @@ class Loader {
   /// The state of the arena: new, read into, or registered with the reader too.
   enum class ArenaUse : uint8_t { kNew, kRead, kRegistered };
   [[nodiscard]] bool ReadsFillBuffer() const;
+  void HoldStreams(uint32_t wanted);
   void Evict();
   void LetGo();
   void GrowArena(uint64_t bytes);

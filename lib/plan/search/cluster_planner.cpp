@@ -215,6 +215,7 @@ ClusterPlanner::StageRun ClusterPlanner::FillStage(size_t kind_number, size_t nu
   stage.read_path = profile.read_path;
   stage.read_bytes = UnlessZero(profile.read_bytes);
   stage.read_depth = UnlessZero(profile.read_depth);
+  if (profile.read_streams > 1) stage.read_streams = profile.read_streams;
   stage.threads = UnlessZero(profile.threads);
   stage.cpus = UnlessZero(profile.cpus);
   const StagePlace place{kind_number, stage.begin, stage.end};

@@ -263,6 +263,7 @@ Plan PlanningContext::EmptyPlan() const {
   plan.cold = request.cold();
   plan.read_bytes = UnlessZero(input->profile.read_bytes);
   plan.read_depth = UnlessZero(input->profile.read_depth);
+  if (input->profile.read_streams > 1) plan.read_streams = input->profile.read_streams;
   plan.target_us = terms.target_us;
   plan.kernel = input->profile.kernel;
   plan.read_path = input->profile.read_path;

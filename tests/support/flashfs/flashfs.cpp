@@ -6,6 +6,9 @@
 // own absolute deadline: nothing is handed out in slices, and a late wake-up delays one answer, not
 // the device. The page cache is bypassed, so that reading twice costs twice.
 //
+// On request each open file has a bus of its own besides (--each): no more comes through one open
+// file, however little the others take, as on systems that share a device out among those who read.
+//
 // Only reads of file contents cost time: looking names up is free. On request the device is a bad
 // one (--fault): it fails, tears or delays what touches some range of any of its files. Or it has
 // another rate (--slowed). Either may begin and end while the view is mounted (--while).
@@ -70,6 +73,8 @@ class Device {
     return bus_free_ns_;
   }
 
+  [[nodiscard]] int64_t latency_ns() const { return latency_ns_; }
+
  private:
   const int64_t latency_ns_;
   int64_t bus_free_ns_ = 0;
@@ -118,8 +123,10 @@ struct View {
   FlashFaults faults;
   LateAnswers late;
   double bytes_per_second = 0;
-  double slowed = 0;   // the rate while the device is broken; 0: the same
-  std::string broken;  // it is while this file exists; always if empty
+  double each = 0;                     // of an open file; 0: all of it
+  std::map<uint64_t, Device> of_file;  // by its descriptor, where each has a bus of its own
+  double slowed = 0;                   // the rate while the device is broken; 0: the same
+  std::string broken;                  // it is while this file exists; always if empty
 };
 
 bool IsBroken(const View& view) {
@@ -164,6 +171,7 @@ int Open(const char* path, fuse_file_info* file) {
 }
 
 int Release(const char* /*path*/, fuse_file_info* file) {
+  ThisView().of_file.erase(file->fh);
   close(static_cast<int>(file->fh));
   return 0;
 }
@@ -194,6 +202,7 @@ int ReadFolder(const char* path, void* buffer, fuse_fill_dir_t fill, off_t /*off
 
 struct Options {
   double bytes_per_second = 0;
+  double each = 0;
   double latency_us = 0;
   std::vector<FlashFault> faults;
   double slowed = 0;
@@ -217,6 +226,7 @@ constexpr ValueKind<std::vector<FlashFault>> kFaults{ParseFlashFaults, "FAULTS"}
 
 void AddOptions(CLI::App& app, Options& o) {
   AddParsed(app, "--rate", o.bytes_per_second, kRate, "bytes a second, e.g. 80MiB")->required();
+  AddParsed(app, "--each", o.each, kRate, "the most that comes through one open file [all]");
   AddParsed(app, "--latency", o.latency_us, kTime, "of each request, e.g. 100us [0]");
   AddParsed(app, "--fault", o.faults, kFaults,
             "eio, short, torn-once, torn or delay=TIME, then @OFFSET+LENGTH; commas between");
@@ -319,7 +329,12 @@ class Server {
         Strike(view_, read.offset, std::min<uint64_t>(read.size, left));
     // The clock starts on arrival: the time our own read takes is not the device's.
     const double rate = view_.slowed > 0 && IsBroken(view_) ? view_.slowed : view_.bytes_per_second;
-    const int64_t due_ns = view_.device.Complete(outcome.bytes, rate) + outcome.delay_ns;
+    int64_t due_ns = view_.device.Complete(outcome.bytes, rate);
+    if (view_.each > 0) {
+      Device& own = view_.of_file.try_emplace(read.fh, view_.device.latency_ns()).first->second;
+      due_ns = std::max(due_ns, own.Complete(outcome.bytes, view_.each));
+    }
+    due_ns += outcome.delay_ns;
     if (outcome.error) return {due_ns, unique, -EIO, 0, nullptr};
     auto data = std::make_unique_for_overwrite<char[]>(outcome.bytes);
     size_t done = 0;
@@ -377,6 +392,8 @@ Result<int> Run(const Options& o) {
             .faults = FlashFaults(o.faults),
             .late = LateAnswers(o.late),
             .bytes_per_second = o.bytes_per_second,
+            .each = o.each,
+            .of_file = {},
             .slowed = o.slowed,
             .broken = o.broken.empty() ? "" : std::filesystem::absolute(o.broken).string()};
   if (view.root < 0) return MachineError(o.source + ": cannot open");
