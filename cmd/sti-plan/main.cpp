@@ -118,7 +118,19 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs&
   return 0;
 }
 
+// The schedule of Hermes: the agents for each bound of memory.
+Result<int> SweepByMemory(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
+  STI_ASSIGN_OR_RETURN(const std::vector<MemoryCell> cells,
+                       SweepMemories(inputs.View(), options.request, options.memories));
+  std::fputs((tool.json() ? MemoriesJson(cells) : MemoriesText(cells)).c_str(), stdout);
+  const bool any =
+      std::ranges::any_of(cells, [](const MemoryCell& cell) { return cell.plan.has_value(); });
+  if (any) return 0;
+  return *cells.back().problem;
+}
+
 Result<int> Sweep(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
+  if (!options.memories.empty()) return SweepByMemory(tool, options, inputs);
   std::vector<double> targets_us = options.targets_us;
   std::vector<uint64_t> preloads = options.preloads;
   if (targets_us.empty() && options.request.target_us) targets_us = {*options.request.target_us};

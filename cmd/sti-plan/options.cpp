@@ -46,8 +46,15 @@ Status CheckGantt(const PlanOptions& o, const Tool& tool) {
 
 // A table of plans has no place for what makes one plan, or shows it.
 Status CheckSweep(const CLI::App& app, const PlanOptions& o) {
-  STI_RETURN_IF_ERROR(RequireOption(app, {"--targets", "--preloads", "--sweep-svg"}, "--sweep"));
+  STI_RETURN_IF_ERROR(
+      RequireOption(app, {"--targets", "--preloads", "--memories", "--sweep-svg"}, "--sweep"));
   if (!o.sweep) return {};
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--memories",
+                                   {"--memory", "--targets", "--preloads", "--sweep-svg"},
+                                   "it lists memory alone"));
+  if (!o.memories.empty() && o.request.strategy != Strategy::kPipeload)
+    return UsageError("--memories is for --strategy pipeload, not " + o.strategy +
+                      "; leave one of them out");
   STI_RETURN_IF_ERROR(RefuseOptions(
       app, "--sweep",
       {"--output", "--gantt", "--explain", "--turns", "--turn-buffer", "--min-accuracy"},
@@ -150,6 +157,8 @@ void AddViews(CLI::App& app, PlanOptions& o) {
       ->group(kMostUsed);
   AddParsed(app, "--targets", o.targets_us, kTimes, "of --sweep, e.g. 100ms,200ms [chosen]");
   AddParsed(app, "--preloads", o.preloads, kSizes, "of --sweep, e.g. 0,1MiB,4MiB [chosen]");
+  AddParsed(app, "--memories", o.memories, kSizes,
+            "of --sweep --strategy pipeload: agents, latency and peak for each, e.g. 64MiB,128MiB");
   app.add_option("--sweep-svg", o.sweep_svg, "also draw it: quality, latency, memory")
       ->type_name(kFile);
   app.add_option("--check", o.check, "judge this plan instead of making one")

@@ -32,6 +32,7 @@ struct PlanOptions {
   bool sweep = false;
   std::vector<double> targets_us;
   std::vector<uint64_t> preloads;
+  std::vector<uint64_t> memories;
   std::string sweep_svg;
 };
 

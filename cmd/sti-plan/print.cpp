@@ -128,6 +128,44 @@ std::string SweepJson(const SweepGrid& grid) {
   return JsonLine(json) + "\n";
 }
 
+std::string MemoriesText(const std::vector<MemoryCell>& cells) {
+  std::string text =
+      Format("%9s  %6s  %9s  %9s  %9s\n", "memory", "agents", "latency", "peak", "staging");
+  std::string why;
+  for (const MemoryCell& cell : cells) {
+    text += Format("%9s  ", FormatBytes(cell.memory_bytes).c_str());
+    if (!cell.plan) {
+      text += Format("%6s\n", "none");
+      if (why.empty()) why = LineFor(*cell.problem);
+      continue;
+    }
+    text += Format("%6u  %9s  %9s  %9s\n", cell.plan->agents,
+                   FormatTimeUs(cell.plan->predicted_latency_us).c_str(),
+                   FormatBytes(cell.plan->predicted_peak_bytes).c_str(),
+                   FormatBytes(cell.plan->staging_bytes.value_or(0)).c_str());
+  }
+  return why.empty() ? text : text + "none: " + why + "\n";
+}
+
+std::string MemoriesJson(const std::vector<MemoryCell>& cells) {
+  nlohmann::ordered_json json;
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const MemoryCell& cell : cells) {
+    nlohmann::ordered_json& row = json["rows"].emplace_back();
+    row["memory_bytes"] = cell.memory_bytes;
+    row["feasible"] = cell.plan.has_value();
+    row["problem"] =
+        cell.problem ? nlohmann::ordered_json(LineFor(*cell.problem)) : nlohmann::ordered_json();
+    if (!cell.plan) continue;
+    row["agents"] = cell.plan->agents;
+    row["predicted_latency_us"] = cell.plan->predicted_latency_us;
+    row["predicted_p99_us"] = cell.plan->predicted_p99_us;
+    row["predicted_peak_bytes"] = cell.plan->predicted_peak_bytes;
+    row["staging_bytes"] = cell.plan->staging_bytes.value_or(0);
+  }
+  return JsonLine(json) + "\n";
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "plan/judge.h"
 #include "plan/stages.h"
@@ -15,6 +16,12 @@ std::string SweepText(const SweepGrid& grid);
 
 /// One object: what quality means, and a row a cell.
 std::string SweepJson(const SweepGrid& grid);
+
+/// A line a bound of memory.
+std::string MemoriesText(const std::vector<MemoryCell>& cells);
+
+/// One object, with a row a bound of memory.
+std::string MemoriesJson(const std::vector<MemoryCell>& cells);
 
 /// Returns one object in one line.
 std::string VerdictsToJson(const Verdicts& verdicts, bool uncertain);

@@ -308,6 +308,11 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   json["turn"] = answer.turn;
   json["stall_us"] = answer.stall_us();
   json["bytes_read"] = answer.bytes_read();
+  if (const auto& agents = answer.run.agents) {
+    json["agents"] = agents->agents;
+    json["stopped_us"] = agents->stopped_us;
+    json["staged_peak_bytes"] = agents->staged_peak_bytes;
+  }
   if (answer.window_count() == 1) AddTimes(answer, json);
   printer.Add(json);
   printer.End();

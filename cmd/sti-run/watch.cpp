@@ -117,9 +117,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kPause_us = 1000;  // between runs, so that they can be told apart
-enum Lane { kIo = 1, kDecode = 2, kCompute = 3 };
+enum Lane { kIo = 1, kDecode = 2, kCompute = 3, kFirstAgent = 10 };
 
-Json LaneName(int lane, const char* name) {
+Json LaneName(int lane, const std::string& name) {
   return {
       {"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", lane}, {"args", {{"name", name}}}};
 }
@@ -170,19 +170,47 @@ struct TraceWriter::Events {
   uint32_t level = 0;   ///< of the cascade that the run at hand is, from 1; 0: there is none
   uint32_t window = 0;  ///< of its text that the run at hand is, from 1; 0: it is of the whole
 
-  void Add(const std::string& name, Lane lane, double begin_us, double until_us,
+  void Add(const std::string& name, int lane, double begin_us, double until_us,
            Json args = Json::object()) {
     if (level > 0) args["cascade_level"] = level;
     if (window > 0) args["window"] = window;
     list.push_back({{"name", name},
                     {"ph", "X"},
                     {"pid", 1},
-                    {"tid", static_cast<int>(lane)},
+                    {"tid", lane},
                     {"ts", origin_us + begin_us},
                     {"dur", std::max(0.0, until_us - begin_us)},
                     {"args", std::move(args)}});
     end_us = std::max(end_us, origin_us + until_us);
   }
+
+  /// Adds a moment of a lane.
+  void AddSignal(const std::string& name, int lane, double at_us) {
+    list.push_back({{"name", name},
+                    {"ph", "i"},
+                    {"s", "t"},
+                    {"pid", 1},
+                    {"tid", lane},
+                    {"ts", origin_us + at_us}});
+  }
+
+  /// Adds what the counter of staged bytes has from a moment on.
+  void AddStaged(double at_us, int64_t bytes) {
+    list.push_back({{"name", "staged bytes"},
+                    {"ph", "C"},
+                    {"pid", 1},
+                    {"ts", origin_us + at_us},
+                    {"args", {{"bytes", bytes}}}});
+  }
+
+  /// Names the lanes of so many agents, those that have no name yet.
+  void NameAgents(uint32_t wanted) {
+    for (; agents < wanted; ++agents) {
+      list.push_back(
+          LaneName(kFirstAgent + static_cast<int>(agents), "agent " + std::to_string(agents)));
+    }
+  }
+  uint32_t agents = 0;  ///< whose lanes have names
 };
 
 TraceWriter::TraceWriter() : events_(std::make_unique<Events>()) {}
@@ -224,7 +252,11 @@ void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
 
 void TraceWriter::AddRun(const RunResult& run, const LoadSchedule& schedule) {
   Events& events = *events_;
-  AddReads(run, schedule);
+  if (run.agents) {
+    AddAgents(run, schedule);
+  } else {
+    AddReads(run, schedule);
+  }
   events.Add("embeddings", kCompute, run.embeddings_begin_us, run.embeddings_us);
   for (const LayerTrace& layer : run.layers) {
     const Json bits = BitsOf(run, schedule, layer.layer);
@@ -233,6 +265,31 @@ void TraceWriter::AddRun(const RunResult& run, const LoadSchedule& schedule) {
     events.Add(LayerName(layer.layer), kCompute, layer.start_us, layer.end_us, {{"bits", bits}});
   }
   events.Add("head", kCompute, run.latency_us - run.head_us, run.latency_us);
+}
+
+// Each agent has a lane, with its reads and its stops. A layer whose last read has come is ready to
+// be computed, and one that is computed may be overwritten: the signals of Hermes.
+void TraceWriter::AddAgents(const RunResult& run, const LoadSchedule& schedule) {
+  Events& events = *events_;
+  const uint32_t agents = run.agents->agents;
+  const auto lane_of = [](uint32_t agent) { return kFirstAgent + static_cast<int>(agent); };
+  events.NameAgents(agents);
+  events.Add("embedding rows", kIo, run.embeddings_io_begin_us, run.embeddings_io_us);
+  for (const ReadSpan& span : run.reads) {
+    const ScheduledRead& read = schedule.reads[span.read];
+    events.Add(ReadName(schedule, read), lane_of(read.group % agents), span.begin_us, span.end_us,
+               {{"bytes", read.length}, {"parts", PartsOf(schedule, read)}});
+  }
+  for (const AgentStop& stop : StopsOf(run, schedule, agents))
+    events.Add("stop", lane_of(stop.agent), stop.begin_us, stop.end_us);
+  for (uint32_t k = 0; k < run.layers.size(); ++k) {
+    const LayerTrace& layer = run.layers[k];
+    events.AddSignal("comp " + LayerName(layer.layer), lane_of(k % agents), layer.io_ready_us);
+    events.AddSignal("dest " + LayerName(layer.layer), kCompute, layer.end_us);
+  }
+  int64_t staged = 0;
+  for (const StagedChange& change : StagedChangesOf(run, schedule))
+    events.AddStaged(change.at_us, staged += change.bytes);
 }
 
 // Several reads are in flight, a lane shows one: each from when it was begun or the one before it

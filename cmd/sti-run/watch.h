@@ -37,6 +37,7 @@ class TraceWriter {
   struct Events;
   void AddRun(const RunResult& run, const LoadSchedule& schedule);
   void AddReads(const RunResult& run, const LoadSchedule& schedule);
+  void AddAgents(const RunResult& run, const LoadSchedule& schedule);
 
   std::unique_ptr<Events> events_;
 };

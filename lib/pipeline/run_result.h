@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "schedule/load_schedule.h"
 #include "types/shard_id.h"
 
 namespace sti {
@@ -47,6 +48,13 @@ struct GivenUp {
   uint32_t rows_missing = 0;   ///< tokens whose embedding rows were not in memory
 };
 
+/// The account of the agents that read a run's layers side by side.
+struct AgentsReport {
+  uint32_t agents = 0;
+  double stopped_us = 0;           ///< of all together: a read was next, and had no place yet
+  uint64_t staged_peak_bytes = 0;  ///< the most of the arena that was taken at once
+};
+
 /// The account of one run, in microseconds since it began.
 struct RunReport {
   double latency_us = 0;  ///< from input to output
@@ -63,6 +71,7 @@ struct RunReport {
   std::vector<ReadSpan> reads;          ///< the reads that were made, in order of the schedule
   std::vector<DegradedShard> degraded;  ///< shards that ran below their planned bits
   std::optional<GivenUp> fallback;      ///< nothing: the run did not give up
+  std::optional<AgentsReport> agents;   ///< nothing: reads went layer by layer
 };
 
 /// The account of a run of one sequence of tokens, and what its head gave.
@@ -72,6 +81,30 @@ struct RunResult : RunReport {
 
 /// Returns the microseconds that the IO lane spent on the k-th layer's reads.
 double LayerIoUs(const RunReport& run, size_t k);
+
+/// A time in which an agent had a read to begin, and no place for it: what lay there had not been
+/// computed (Hermes, III: from the stop signal until room returns).
+struct AgentStop {
+  uint32_t agent = 0;
+  double begin_us = 0;
+  double end_us = 0;
+};
+
+/// Returns the stops of a run whose layers so many agents read, by the schedule.
+std::vector<AgentStop> StopsOf(const RunReport& run, const LoadSchedule& schedule, uint32_t agents);
+
+/// A moment at which a run took bytes of the arena, or gave some back (negative).
+struct StagedChange {
+  double at_us = 0;
+  int64_t bytes = 0;
+};
+
+/// Returns these moments of a run, in order: a read takes its bytes as it begins, and a layer gives
+/// back its own as it ends.
+std::vector<StagedChange> StagedChangesOf(const RunReport& run, const LoadSchedule& schedule);
+
+/// Returns the account of so many agents.
+AgentsReport ReportAgents(const RunReport& run, const LoadSchedule& schedule, uint32_t agents);
 
 /// Returns the least that a pipeline could have taken with these times of its parts: the greatest
 /// over layers k of all IO through layer k and all computation from layer k on.

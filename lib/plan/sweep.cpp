@@ -73,6 +73,35 @@ void MarkFront(SweepGrid* grid) {
   }
 }
 
+/// Returns the request of one plan: without turns, further lengths and a least accuracy.
+Result<PlanRequest> OneOf(const CheckedInput& input, const PlanRequest& request) {
+  PlanRequest one = request;
+  if (one.turns() != nullptr) one.mode = PlanRequest::Warm{};
+  one.further_lengths.clear();
+  one.min_accuracy.reset();
+  if (one.clocks.size() > 1) one.clocks.resize(1);
+  if (one.batches.size() > 1) one.batches.resize(1);
+  // All images have one length, which is none to ask for.
+  if (input->info.has_text()) {
+    STI_ASSIGN_OR_RETURN(one.length, PlannedLength(input, request.length));
+  }
+  return one;
+}
+
+/// Plans a cell: that there is no such plan is a result.
+Status MakeCell(const CheckedInput& input, const PlanRequest& request, std::optional<Plan>* plan,
+                std::optional<Error>* problem) {
+  Result<Plan> made = MakePlan(input, request);
+  if (made.ok()) {
+    *plan = std::move(*made);
+  } else if (made.error().kind == ErrorKind::kInfeasible) {
+    *problem = made.error();
+  } else {
+    return made.error();
+  }
+  return {};
+}
+
 Status CheckList(size_t entries, const char* name) {
   if (entries != 0 && entries <= kMostEntries) return {};
   return UsageError("a sweep has 1 to 64 " + std::string(name) + ", not " +
@@ -128,17 +157,8 @@ Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
                              std::span<const uint64_t> preloads) {
   STI_RETURN_IF_ERROR(CheckList(targets_us.size(), "targets"));
   STI_RETURN_IF_ERROR(CheckList(preloads.size(), "preloads"));
-  PlanRequest one = request;
-  if (one.turns() != nullptr) one.mode = PlanRequest::Warm{};
-  one.further_lengths.clear();
-  one.min_accuracy.reset();
-  if (one.clocks.size() > 1) one.clocks.resize(1);
-  if (one.batches.size() > 1) one.batches.resize(1);
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
-  // All images have one length, which is none to ask for.
-  if (checked->info.has_text()) {
-    STI_ASSIGN_OR_RETURN(one.length, PlannedLength(checked, request.length));
-  }
+  STI_ASSIGN_OR_RETURN(PlanRequest one, OneOf(checked, request));
   SweepGrid grid;
   grid.embeds = checked->info.embeds();
   grid.cells.reserve(targets_us.size() * preloads.size());
@@ -147,20 +167,29 @@ Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
       one.target_us = target_us;
       one.preload_bytes = preload_bytes;
       SweepCell cell{target_us, preload_bytes, std::nullopt, std::nullopt, 0, 0, false};
-      Result<Plan> plan = MakePlan(checked, one);
-      if (plan.ok()) {
-        cell.mean_bits = MeanBits(*plan);
-        cell.plan = std::move(*plan);
-      } else if (plan.error().kind == ErrorKind::kInfeasible) {
-        cell.problem = plan.error();
-      } else {
-        return plan.error();
-      }
+      STI_RETURN_IF_ERROR(MakeCell(checked, one, &cell.plan, &cell.problem));
+      if (cell.plan) cell.mean_bits = MeanBits(*cell.plan);
       grid.cells.push_back(std::move(cell));
     }
   }
   MarkFront(&grid);
   return grid;
+}
+
+Result<std::vector<MemoryCell>> SweepMemories(const PlanInput& input, const PlanRequest& request,
+                                              std::span<const uint64_t> memories) {
+  STI_RETURN_IF_ERROR(CheckList(memories.size(), "memories"));
+  STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  STI_ASSIGN_OR_RETURN(PlanRequest one, OneOf(checked, request));
+  std::vector<MemoryCell> cells;
+  cells.reserve(memories.size());
+  for (const uint64_t memory_bytes : memories) {
+    one.judging.memory_bytes = memory_bytes;
+    MemoryCell& cell = cells.emplace_back();
+    cell.memory_bytes = memory_bytes;
+    STI_RETURN_IF_ERROR(MakeCell(checked, one, &cell.plan, &cell.problem));
+  }
+  return cells;
 }
 
 }  // namespace sti

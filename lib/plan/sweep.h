@@ -44,6 +44,13 @@ struct SweepGrid {
   bool embeds = false;  ///< whether the model does, so that other qualities can be measured
 };
 
+/// Holds the plan for one bound of memory.
+struct MemoryCell {
+  uint64_t memory_bytes = 0;
+  std::optional<Plan> plan;      ///< nothing where none fits
+  std::optional<Error> problem;  ///< why there is no plan, with what it would take
+};
+
 /// Returns eight targets, evenly spaced by ratio, from the least that any plan meets to where the
 /// whole model is in time at its most bits; rounded up to two digits. In microseconds.
 Result<std::vector<double>> SweepTargets(const PlanInput& input, const PlanRequest& request);
@@ -57,5 +64,10 @@ std::vector<uint64_t> SweepPreloads(const ShardCatalog& catalog);
 Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
                              std::span<const double> targets_us,
                              std::span<const uint64_t> preloads);
+
+/// Plans each bound of memory as MakePlan does, by the strategy kPipeload: the schedule of Hermes,
+/// which has as many agents for each as are fastest. Errors are those of SweepPlans. Thread-safe.
+Result<std::vector<MemoryCell>> SweepMemories(const PlanInput& input, const PlanRequest& request,
+                                              std::span<const uint64_t> memories);
 
 }  // namespace sti

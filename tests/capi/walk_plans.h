@@ -46,8 +46,9 @@ class WalkPlans {
       const std::vector<uint8_t> binary = EncodePlan(plan);
       const bool json = plans.size() % 2 == 0;  // both spellings
       plans.push_back({name, json ? PlanToJson(plan) : std::string(binary.begin(), binary.end()),
-                       STI_OK, std::max<size_t>(1, plan.turns.size()), plan.target_us && plan.times,
-                       plan.fallback.has_value(), plan.kernel.type});
+                       STI_OK, std::max<size_t>(1, plan.turns.size()),
+                       plan.agents == 0 && plan.target_us && plan.times, plan.fallback.has_value(),
+                       plan.kernel.type});
     };
     add("whole", Whole(4));
     add("preload", WithPreload(InTime(Whole(5)), 6));
@@ -61,6 +62,12 @@ class WalkPlans {
     Plan cold = InTime(Whole(3));
     cold.cold = true;
     add("cold", cold);
+    add("agents", Agents(3, WithPreload(InTime(Whole(6)), 2)));
+    add("agents lengths", Agents(7, Lengths(WithPreload(InTime(Whole(32)), 1))));
+    Plan files = WithPreload(InTime(Whole(5)), 2);
+    files.read_streams = 4;
+    files.read_depth = 2;
+    add("open files", files);
     Plan int8 = WithPreload(InTime(Whole(4)), 3);
     int8.kernel = ParseKernel("other-int8");
     add("int8", int8);
@@ -94,6 +101,13 @@ class WalkPlans {
     Plan plan = Whole(3);
     const uint32_t layers[] = {0, 2, 3};
     RunUniformly(layers, 2, 3, &plan);
+    return plan;
+  }
+  /// Layers that so many agents read.
+  static Plan Agents(uint32_t agents, Plan plan) {
+    plan.strategy = Strategy::kPipeload;
+    plan.agents = agents;
+    for (PlanCore& variant : plan.variants) variant.agents = agents;
     return plan;
   }
   static Plan InTime(Plan plan) {

@@ -51,6 +51,25 @@ answers() { sti-run -q --json model.sti --plan "$@" | jq -c '[.label, .logits]';
   same "$(answers cold.plan <<<"$alarm")" "$(answers layers.plan <<<"$alarm")"
 }
 
+@test "a trace has a lane an agent, with signals and stops, and JSON says what they came to" {
+  plan -q --agents 3 --memory 12MB -o little.plan
+  sti-run -q --json --threads 1 --trace out.json model.sti --plan little.plan "$alarm" >answer
+  holds "$(cat answer)" '.agents == 3 and .stopped_us > 0 and .staged_peak_bytes > 0'
+  holds "$(jq -c '[.staged_peak_bytes, .bytes_read]' answer)" '.[0] <= .[1]'
+  holds "$(cat out.json)" '.traceEvents as $all
+    | [$all[] | select(.ph == "M" and .tid >= 10).args.name] == ["agent 0", "agent 1", "agent 2"]
+    and ([$all[] | select(.ph == "X" and .tid >= 10 and .name != "stop") | .args.bytes] | add > 0)
+    and ([$all[] | select(.name == "stop")] | length > 0)
+    and ([$all[] | select(.ph == "i" and (.name | startswith("comp")))] | length == 6)
+    and ([$all[] | select(.ph == "i" and (.name | startswith("dest")))] | length == 6)
+    and ([$all[] | select(.ph == "C").args.bytes] | max > 0 and min == 0 and last == 0)'
+  # An agent reads every third layer; a layer is computed when its last read has come.
+  holds "$(cat out.json)" '[.traceEvents[] | select(.ph == "X" and .tid == 11 and .name != "stop").name]
+    | unique == ["layer 1", "layer 4"]'
+  sti-run -q --json model.sti --plan layers.plan "$alarm" >answer
+  holds "$(cat answer)" 'has("agents") or has("stopped_us") | not'
+}
+
 @test "memory bounds how far agents run ahead" {
   local whole
   whole=$(plan -q --json --agents 4 | jq .staging_bytes)
@@ -58,6 +77,24 @@ answers() { sti-run -q --json model.sti --plan "$@" | jq -c '[.label, .logits]';
   holds "$(cat little.json)" ".agents == 4 and .predicted_peak_bytes <= 12000000
     and .staging_bytes < $whole"
   same "$(answers little.json <<<"$alarm")" "$(answers layers.plan <<<"$alarm")"
+}
+
+@test "--sweep --memories: as many agents for each bound as are fastest, as each plan alone says" {
+  works plan --sweep --memories 3MB,12MB,20MB
+  like "$output" "*memory  agents*3.0 MB    none*none: no pipeload plan fits in the memory asked for*"
+  plan -q --json --sweep --memories 12MB,20MB >rows
+  holds "$(cat rows)" '[.rows[].feasible] == [true, true]
+    and .rows[0].predicted_latency_us >= .rows[1].predicted_latency_us'
+  local row memory
+  for row in 0 1; do
+    memory=$(jq ".rows[$row].memory_bytes" rows)
+    same "$(plan -q --json --memory "${memory}B" |
+      jq -c '[.agents, .predicted_latency_us, .predicted_peak_bytes, .staging_bytes]')" \
+      "$(jq -c ".rows[$row] | [.agents, .predicted_latency_us, .predicted_peak_bytes,
+        .staging_bytes]" rows)"
+  done
+  run plan --sweep --memories 1MB,2MB
+  same "$status" 4
 }
 
 @test "too little memory: exit 4 with the least that works" {

@@ -265,6 +265,8 @@ TABLES = {
             "--sweep": Option("--sweep"),
             "--targets": Option("--targets 300us,500us --sweep"),
             "--preloads": Option("--preloads 0,20kB --sweep"),
+            "--memories": Option("--memories 3.9MB,5MB --sweep --strategy pipeload",
+                                 out=lambda out: "agents" in out),
             "--sweep-svg": Option("--sweep-svg sweep.svg --sweep",
                                   files=lambda files: "sweep.svg" in files),
             "--check": Option("--check model.plan"), "--json": Option("--json"), **MESSAGES},
@@ -272,7 +274,7 @@ TABLES = {
             ("--cluster", "--profile, --target, --preload, --memory, --min-accuracy, "
              "--full-accuracy, --cascade, --max-levels, --guarantee, --wake, --cold, --turns, "
              "--turn-buffer, --freq, --width-min, --similar, --io-budget, --seed, --risk, --sweep, "
-             "--targets, --preloads, --sweep-svg, --agents, "
+             "--targets, --preloads, --memories, --sweep-svg, --agents, "
              + ", ".join(f"--strategy {name}" for name in STRATEGIES), IN_CLUSTER),
             ("--cluster", "--check", "--check takes no …: it judges a plan as it is; drop one"),
             ("--cluster", "--length 48,64", "{a} takes one --length; drop the others"),
@@ -282,13 +284,15 @@ TABLES = {
             ("--sweep", "--freq 1200000,1800000", "{a} takes one --freq; drop the others"),
             ("--targets", "--target", "{a} takes no {b}: it lists them all; drop one"),
             ("--preloads", "--preload", "{a} takes no {b}: it lists them all; drop one"),
+            ("--memories", "--memory, --targets, --preloads, --sweep-svg",
+             "{a} takes no {b}: it lists memory alone; drop one"),
             ("-o -", "--gantt -", "-o - and --gantt - both want stdout; name a file for one"),
             ("--json", "--gantt -",
              "--json and --gantt - both want stdout; name a file for --gantt"),
             ("--check", "-o, --preload, --length, --strategy, --bits, --min-accuracy, "
              "--full-accuracy, --wake, --cold, --guarantee, --cascade, --max-levels, --turns, "
              "--turn-buffer, --freq, --submodel, --width-min, --similar, --io-budget, --seed, "
-             "--allow-untrained, --sweep, --targets, --preloads, --sweep-svg, --agents", AS_IS),
+             "--allow-untrained, --sweep, --targets, --preloads, --memories, --sweep-svg, --agents", AS_IS),
             ("--guarantee", "--cold, --turns, --turn-buffer, --io-budget, --min-accuracy",
              FALLBACK),
             ("--guarantee", "--sweep", "{a} takes no {b}: it makes one plan; drop one"),
@@ -326,7 +330,10 @@ TABLES = {
             ("--submodel", "--similar, --width-min",
              "{a} takes no {b}: it names the submodel; drop one")],
         "needs": [
-            ("--targets, --preloads, --sweep-svg", "--sweep, --check", "{a} goes with --sweep; add it, or drop {a}"),
+            ("--targets, --preloads, --memories, --sweep-svg", "--sweep, --check",
+             "{a} goes with --sweep; add it, or drop {a}"),
+            ("--memories", "--strategy pipeload, --check",
+             "--memories is for --strategy pipeload, not …; leave one of them out"),
             ("--microbatch", "--cluster", GOES_WITH),
             ("--guarantee", "--target, --check", GOES_WITH), ("--max-levels", "--cascade, --check", GOES_WITH),
             ("--agents", "--strategy pipeload, --check, --cluster",
@@ -346,6 +353,9 @@ TABLES = {
                   "cluster: --importance": "the boards have no time to raise shards in",
                   "--allow-untrained": "allows what this request does not need",
                   "submodel: --memory --agents": "the layers of two agents fit anyway",
+                  "sweep: --importance --memories": "the whole model runs",
+                  "sweep: --width-min --memories": "the whole model runs",
+                  "sweep: --risk --memories": "the fastest is so by medians too",
                   "sweep: --memory --agents": "the layers of three agents fit anyway",
                   "cascade: --memory --max-levels": "memory that two levels lack three lack too",
                   "cascade: --max-levels --freq": "one level is best at this clock",

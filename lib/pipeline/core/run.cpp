@@ -336,6 +336,9 @@ void PassRun::ReportReads() {
     if (trace.end <= trace.begin) continue;
     report_->reads.push_back({since_start(trace.begin), since_start(trace.end), read});
   }
+  report_->agents.reset();
+  if (const uint32_t agents = route_->plan().agents; agents > 0)
+    report_->agents = ReportAgents(*report_, *loader_.schedule(), agents);
 }
 
 void PassRun::LetGiveUp(Guarantee& guarantee, const HeldRows& held_rows) {
@@ -435,6 +438,7 @@ void PassRun::NoteNoReads() {
   report_->io_busy_us = 0;
   report_->embeddings_io_begin_us = report_->embeddings_io_us = 0;
   report_->reads.clear();
+  report_->agents.reset();
 }
 
 const uint8_t* PassRun::RowAtHand(const RowTable& table, uint32_t row) const {
