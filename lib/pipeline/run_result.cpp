@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/load_schedule.h"
+
 namespace sti {
 
 double LayerIoUs(const RunReport& run, size_t k) {

@@ -7,10 +7,11 @@
 #include <optional>
 #include <vector>
 
-#include "schedule/load_schedule.h"
 #include "types/shard_id.h"
 
 namespace sti {
+
+struct LoadSchedule;
 
 /// The lane's work: none, the reads that Wake began, those of a run, or what is still in flight
 /// behind one.
