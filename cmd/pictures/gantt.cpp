@@ -137,21 +137,29 @@ std::string WithTarget(const GanttRange& range, Row row) {
   return row.marks();
 }
 
+// Returns the name of an IO lane; of several each is an agent's.
+std::string NameOfIoLane(uint32_t lane, uint32_t agents) {
+  return agents > 1 ? "agent " + std::to_string(lane) : "IO";
+}
+
 // Returns the lines of the lanes: what each does, and where compute waits.
-std::string LaneLines(const PlanTimeline& timeline, const GanttRange& range) {
-  Row io(range);
+std::string LaneLines(const PlanTimeline& timeline, uint32_t agents, const GanttRange& range) {
+  std::vector<Row> io(std::max(agents, 1U), Row(range));
   Row compute(range);
   double reached_us = 0;
   for (const PlanEvent& event : timeline.events) {
     if (IsIo(event.kind)) {
-      io.Draw(MarkOf(event), event.start_us, event.end_us);
+      io[event.agent].Draw(MarkOf(event), event.start_us, event.end_us);
       continue;
     }
     if (event.start_us > reached_us) compute.Draw(kStall, reached_us, event.start_us);
     compute.Draw(MarkOf(event), event.start_us, event.end_us);
     reached_us = event.end_us;
   }
-  return Line("IO", WithTarget(range, io)) + Line("compute", WithTarget(range, compute));
+  std::string text;
+  for (uint32_t lane = 0; lane < io.size(); ++lane)
+    text += Line(NameOfIoLane(lane, agents), WithTarget(range, io[lane]));
+  return text + Line("compute", WithTarget(range, compute));
 }
 
 // One line that says which level of a cascade has its turn.
@@ -271,8 +279,8 @@ std::string GanttSummary(const Plan& plan, const PlanTimeline& timeline) {
 
 std::string GanttText(const Plan& plan, const PlanTimeline& timeline, bool unicode) {
   const GanttRange range = RangeOf(plan, timeline);
-  const std::string lanes =
-      LevelLine(timeline, range) + LaneLines(timeline, range) + LayerLines(plan, timeline, range);
+  const std::string lanes = LevelLine(timeline, range) + LaneLines(timeline, plan.agents, range) +
+                            LayerLines(plan, timeline, range);
   return "timeline   " + GanttSummary(plan, timeline) + "\n" + AxisLabels(range) +
          Shown(Ruler(range) + lanes, unicode) + Legend(plan, range, unicode);
 }

@@ -98,7 +98,8 @@ class GanttPicture {
         holding_(HoldingPlan(plan)),
         cell_(holding_.preload.empty() ? 0 : std::clamp(120.0 / holding_.width, 1.5, 9.0)),
         left_(kLabelX + cell_ * holding_.width + (holding_.preload.empty() ? 0 : 12)),
-        layers_top_(kLanesTop + 2 * (kLane + kGap) + 22),
+        io_lanes_(std::max(plan.agents, 1U)),
+        layers_top_(LaneTop(io_lanes_ + 1) + 22),
         bottom_(layers_top_ + kLayer * static_cast<double>(layers_.size())),
         svg_(static_cast<int>(kWidth), static_cast<int>(Height()),
              " viewBox=\"0 0 800 " + SvgNumber(Height()) + "\"") {}
@@ -199,15 +200,20 @@ class GanttPicture {
     if (layer) Inside(y + height / 2 + 4, event, std::to_string(event.shard.id.layer), "black");
   }
 
+  // The IO lanes, one below the other, then the compute lane.
+  static constexpr double LaneTop(uint32_t lane) { return kLanesTop + lane * (kLane + kGap); }
+
   void Lanes() {
-    const double io_y = kLanesTop;
-    const double compute_y = kLanesTop + kLane + kGap;
-    RowLabel(io_y + 16, "IO lane");
+    const double compute_y = LaneTop(io_lanes_);
+    for (uint32_t lane = 0; lane < io_lanes_; ++lane) {
+      RowLabel(LaneTop(lane) + 16,
+               plan_.agents > 1 ? "agent " + std::to_string(lane) : std::string("IO lane"));
+    }
     RowLabel(compute_y + 16, "compute");
     double reached_us = 0;
     for (const PlanEvent& event : timeline_.events) {
       if (IsIo(event.kind)) {
-        Load(io_y, kLane, event);
+        Load(LaneTop(event.agent), kLane, event);
         continue;
       }
       if (event.start_us > reached_us + 1e-6) Stall(compute_y, reached_us, event.start_us);
@@ -311,6 +317,7 @@ class GanttPicture {
   const PlanCore& holding_;
   double cell_;
   double left_;
+  uint32_t io_lanes_;
   double layers_top_;
   double bottom_;
   Svg svg_;

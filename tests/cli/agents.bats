@@ -70,6 +70,14 @@ answers() { sti-run -q --json model.sti --plan "$@" | jq -c '[.label, .logits]';
   holds "$(cat answer)" 'has("agents") or has("stopped_us") | not'
 }
 
+@test "--explain and --gantt draw a lane an agent" {
+  works plan --agents 2 --explain --gantt lanes.svg
+  like "$output" "*agent 0 *F*agent 1 *F*compute *#*"
+  like "$(cat lanes.svg)" "*>agent 0<*>agent 1<*>compute<*"
+  works plan --agents 1 --explain
+  like "$output" "*IO  *F*compute *#*"
+}
+
 @test "memory bounds how far agents run ahead" {
   local whole
   whole=$(plan -q --json --agents 4 | jq .staging_bytes)
