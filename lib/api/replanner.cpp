@@ -43,8 +43,9 @@ std::string Outline(const Plan& plan) {
     for (uint32_t i = 0; i < plan.width; ++i) bits += plan.bits.At(k, i);
     shards += plan.width;
   }
+  const std::string agents = plan.agents > 0 ? ", " + Counted(plan.agents, "agent") : "";
   std::string text = NameOf(SubmodelOf(plan)) + " at " +
-                     FixedPoint(shards > 0 ? bits / shards : 0, 1) + " bits, " +
+                     FixedPoint(shards > 0 ? bits / shards : 0, 1) + " bits" + agents + ", " +
                      std::to_string(plan.preload_bytes) + " bytes preloaded, " +
                      Ms(plan.predicted_latency_us);
   if (plan.target_us) text += " of " + Ms(*plan.target_us);
@@ -54,6 +55,11 @@ std::string Outline(const Plan& plan) {
 
 void AddReason(const std::string& reason, std::string* why) {
   *why += (why->empty() ? "" : ", ") + reason;
+}
+
+/// Returns the staging of a plan whose layers agents read; 0: they do not.
+uint64_t StagingOfAgents(const Plan& plan) {
+  return plan.agents > 0 ? plan.staging_bytes.value_or(0) : 0;
 }
 
 /// Returns kUsage if a request is for a cascade, and there is nothing to choose one by.
@@ -83,15 +89,18 @@ Replanner::Replanner(Session& session, ReplanSources sources, NoticeSink notices
     : session_(&session),
       sources_(std::move(sources)),
       notices_(std::move(notices)),
-      request_(std::move(request)) {
+      request_(std::move(request)),
+      staging_bytes_(StagingOfAgents(session.plan())) {
   drift_.PlanGiven(true);
 }
 
 Status Replanner::Take(Plan plan, uint64_t planned_for_bytes) {
   STI_ASSIGN_OR_RETURN(PlanRequest request, RequestOf(plan, session_->info()));
   STI_RETURN_IF_ERROR(CheckSources(request, sources_));
+  const uint64_t staging_bytes = StagingOfAgents(plan);
   STI_RETURN_IF_ERROR(session_->SetPlan(std::move(plan), planned_for_bytes));
   request_ = std::move(request);
+  staging_bytes_ = staging_bytes;
   drift_.PlanGiven(true);
   halvings_ = 0;
   in_force_ = {};
@@ -142,7 +151,8 @@ void Replanner::WeighMemory(bool is_short, Clock::time_point at) {
   if (is_short) {
     memory_was_short_ = at;
     const bool again = halvings_ > 0 && at - memory_changed_ < kBetweenHalvings;
-    const uint64_t most = std::max(request_.preload_bytes, BetweenTurns(request_));
+    const uint64_t most =
+        std::max({request_.preload_bytes, BetweenTurns(request_), staging_bytes_});
     if (again || Halved(most, halvings_) == 0) return;
     ++halvings_;
     memory_changed_ = at;
@@ -252,12 +262,17 @@ Result<Plan> Replanner::MakePlanFor(const Conditions& wanted) const {
     turns->bytes = std::max(request.preload_bytes, Halved(BetweenTurns(request), wanted.halvings));
   }
   if (wanted.clock_khz != 0) request.clocks = {wanted.clock_khz};
-  request.judging.memory_bytes = session_->own_bytes();
+  if (session_->own_bytes()) request.judging.memory_bytes = session_->own_bytes();
+  if (request.judging.memory_bytes) {
+    uint64_t& memory_bytes = *request.judging.memory_bytes;
+    const uint64_t given_up = staging_bytes_ - Halved(staging_bytes_, wanted.halvings);
+    memory_bytes -= std::min(memory_bytes, given_up);
+  }
   const DeviceProfile now =
       DriftedProfile(sources_.profile, wanted.drift.compute_ratio, wanted.drift.io_ratio);
   const PlanInputs inputs((*session_->status().file), now, sources_.importance,
                           session_->vocabulary());
-  return MakePlan(request.judging.memory_bytes ? inputs.ViewOfOwnMemory() : inputs.View(), request);
+  return MakePlan(session_->own_bytes() ? inputs.ViewOfOwnMemory() : inputs.View(), request);
 }
 
 Status Replanner::PlanFor(const Conditions& wanted, const std::string& why, Clock::time_point at) {

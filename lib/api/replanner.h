@@ -12,7 +12,9 @@
 //            and then proves too large, doubles the runs that the next one takes.
 //   Clock    The profile has times for a clock that the plan was not made for.
 //   Memory   The preload buffer is halved when memory is short, and what turns may keep with it,
-//            every two seconds at most, and doubled again after each minute in which it is not.
+//            every two seconds at most, and doubled again after each minute in which it is not. So
+//            is the staging of a plan whose layers agents read, which then are fewer (the Execution
+//            Engine of Hermes).
 //
 // A change for which reads failed is tried again every two seconds.
 #pragma once
@@ -89,6 +91,7 @@ class Replanner {
   ReplanSources sources_;
   NoticeSink notices_;
   PlanRequest request_;
+  uint64_t staging_bytes_ = 0;  ///< of the plan that is to be answered, where agents read; else 0
   DeviceDrift drift_;
   uint64_t clock_khz_ = 0;               ///< as it was last seen
   size_t patience_ = DriftWatch::kRuns;  ///< runs before a plan is made for a faster device

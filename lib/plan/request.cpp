@@ -11,6 +11,7 @@
 #include "plan/device_model.h"
 #include "plan/play/shard_costs.h"
 #include "plan/search/submodels.h"
+#include "types/fields.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -334,9 +335,11 @@ namespace {
 
 Status CheckCanBeReplaced(const Plan& plan) {
   std::string why;
-  if (!plan.target_us) why = "has no target";
+  const bool by_agents = plan.strategy == Strategy::kPipeload;
+  if (!plan.target_us && !by_agents) why = "has no target";
   if (plan.cold) why = "is of a cold start, which happens once";
-  const bool adjusts = plan.strategy == Strategy::kSti || plan.strategy == Strategy::kStiPaper ||
+  const bool adjusts = by_agents || plan.strategy == Strategy::kSti ||
+                       plan.strategy == Strategy::kStiPaper ||
                        (plan.strategy == Strategy::kTabi && plan.cascade);
   if (!adjusts) why = "is of the strategy " + plan.strategy_name() + ", which adjusts to no device";
   if (why.empty()) return {};
@@ -365,7 +368,12 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
         PlanRequest::Turns{static_cast<uint32_t>(plan.turns.size()), plan.turn_bytes.value_or(0)};
   }
   const double p99_us = plan.cascade ? plan.cascade->worst_path_us : plan.predicted_p99_us;
-  if (p99_us > *plan.target_us) request.judging.risk = Risk::kMedian;
+  if (plan.target_us && p99_us > *plan.target_us) request.judging.risk = Risk::kMedian;
+  if (plan.strategy == Strategy::kPipeload) {
+    request.submodel = SubmodelOf(plan);
+    request.uniform_bits = plan.bits.At(0, 0);
+    request.judging.memory_bytes = UnlessZero(plan.predicted_peak_bytes);
+  }
   request.allow_untrained = !info.WasTrained(SubmodelOf(plan));
   std::set<uint32_t> lengths{plan.length};
   std::set<uint64_t, std::greater<>> clocks{plan.freq.value_or(0)};

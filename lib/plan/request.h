@@ -195,8 +195,10 @@ class CheckedInput {
 /// does not tell is as nobody had asked for it: a least width or accuracy, a share that counts as
 /// similar, fewer levels of a cascade. Times count by medians where the plan's own 99th percentile,
 /// or that through all levels, misses its target, and submodels that were not trained are allowed
-/// where it is one. Returns kUsage if no plan can take its place: one without a
-/// target, of a cold start, or of a strategy that does not choose bits by shard.
+/// where it is one. A plan by agents is answered by one of the same submodel and bits, with as many
+/// agents as are fastest in the memory that it has. Returns kUsage if no plan can take its place:
+/// another without a target, one of a cold start, or of a strategy that does not choose bits by
+/// shard.
 Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info);
 
 }  // namespace sti

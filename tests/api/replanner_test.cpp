@@ -8,6 +8,7 @@
 #include "base/remedy.h"
 #include "plan/device_model.h"
 #include "replanner_world.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {
@@ -249,6 +250,36 @@ TEST_F(ReplannerTest, ShortMemoryHalvesTheBufferAndAMinuteWithoutDoublesIt) {
 }
 
 // All that stays in memory is halved: also what turns keep beyond what is preloaded.
+// Four open files bring four times what one does, so that four agents are best, and in less memory
+// fewer. The bits are those of any number.
+TEST_F(ReplannerTest, ShortMemoryLeavesFewerAgentsAndAMinuteWithoutBringsThemBack) {
+  DeviceProfile profile = Profile();
+  profile.streams = {{1, 5}, {2, 10}, {4, 20}, {8, 20}};
+  profile.read_bytes = kBlockBytes;
+  request_ = {};
+  request_.strategy = Strategy::kPipeload;
+  Open(profile);
+  const uint32_t agents = InForce().agents;
+  const uint64_t staging = *InForce().staging_bytes;
+  ASSERT_GT(agents, 1U);
+  Answer answer;
+  const auto words = session_->Encode("one two");
+  ASSERT_TRUE(Succeeded(words));
+  ASSERT_TRUE(Succeeded(session_->Ask(*words, Clock::now(), &answer)));
+  const std::vector<float> values = answer.run.values;
+  const Surroundings is_short{.memory_is_short = true};
+  ASSERT_TRUE(PlannedAgain(Look(is_short), "memory is short"));
+  EXPECT_LE(*InForce().staging_bytes, staging / 2);
+  EXPECT_LE(InForce().agents, agents);
+  EXPECT_EQ(SubmodelOf(InForce()), SubmodelOf(first_));
+  EXPECT_EQ(InForce().bits, first_.bits);
+  ASSERT_TRUE(Succeeded(session_->Ask(*words, Clock::now(), &answer)));
+  EXPECT_EQ(answer.run.values, values);
+  ASSERT_TRUE(PlannedAgain(Look({}, std::chrono::seconds(61)), "memory is no longer short"));
+  EXPECT_EQ(InForce().agents, agents);
+  EXPECT_EQ(InForce().staging_bytes, staging);
+}
+
 TEST_F(ReplannerTest, ShortMemoryHalvesWhatTurnsKeepToo) {
   request_.preload_bytes = 200 << 10;
   request_.mode = PlanRequest::Turns{3, 800 << 10};

@@ -70,6 +70,11 @@ answers() { sti-run -q --json model.sti --plan "$@" | jq -c '[.label, .logits]';
   holds "$(cat answer)" 'has("agents") or has("stopped_us") | not'
 }
 
+@test "--replan takes such a plan" {
+  same "$(sti-run -q --json model.sti --plan three.plan --replan files.json "$alarm" |
+    jq -c '[.label, .logits]')" "$(answers layers.plan <<<"$alarm")"
+}
+
 @test "--explain and --gantt draw a lane an agent" {
   works plan --agents 2 --explain --gantt lanes.svg
   like "$output" "*agent 0 *F*agent 1 *F*compute *#*"
@@ -133,9 +138,6 @@ answers() { sti-run -q --json model.sti --plan "$@" | jq -c '[.label, .logits]';
   run sti-run model.sti --plan three.plan --on-late degrade "$alarm"
   same "$status" 2
   like "$output" "*this plan has 3 agents*"
-  run sti-run model.sti --plan three.plan --replan files.json --importance model.importance "$alarm"
-  same "$status" 2
-  like "$output" "*strategy pipeload, which adjusts to no device*"
 }
 
 @test "a plan with more agents than there may be, or with turns, is refused" {
