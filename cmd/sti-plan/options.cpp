@@ -52,9 +52,10 @@ Status CheckSweep(const CLI::App& app, const PlanOptions& o) {
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--memories",
                                    {"--memory", "--targets", "--preloads", "--sweep-svg"},
                                    "it lists memory alone"));
-  if (!o.memories.empty() && o.request.strategy != Strategy::kPipeload)
+  if (!o.memories.empty() && o.request.strategy != Strategy::kPipeload) {
     return UsageError("--memories is for --strategy pipeload, not " + o.strategy +
                       "; leave one of them out");
+  }
   STI_RETURN_IF_ERROR(RefuseOptions(
       app, "--sweep",
       {"--output", "--gantt", "--explain", "--turns", "--turn-buffer", "--min-accuracy"},

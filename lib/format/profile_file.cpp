@@ -180,6 +180,7 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::StreamSample>>> 
     const std::vector<StreamRate>& streams, flatbuffers::FlatBufferBuilder* builder) {
   if (streams.empty()) return {};
   std::vector<flatbuffers::Offset<fb::StreamSample>> list;
+  list.reserve(streams.size());
   for (const StreamRate& s : streams)
     list.push_back(fb::CreateStreamSample(*builder, s.streams, s.bytes_per_us));
   return builder->CreateVector(list);

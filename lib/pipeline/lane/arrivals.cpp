@@ -89,9 +89,11 @@ bool Arrivals::MayReadAgain(const QueuedRead& read) {
 }
 
 std::span<const PartSet> Arrivals::PartsOf(uint32_t group) const {
-  const auto of_group =
-      std::ranges::equal_range(schedule_->requests, group, {}, &ShardRequest::group);
-  return std::span(parts_).subspan(of_group.begin() - schedule_->requests.begin(), of_group.size());
+  const std::vector<ShardRequest>& requests = schedule_->requests;
+  const auto [first, last] = std::equal_range(
+      requests.begin(), requests.end(), ShardRequest{{}, 0, group},
+      [](const ShardRequest& a, const ShardRequest& b) { return a.group < b.group; });
+  return {parts_.data() + (first - requests.begin()), static_cast<size_t>(last - first)};
 }
 
 }  // namespace sti

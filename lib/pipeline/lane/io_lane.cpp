@@ -246,14 +246,14 @@ void IoLane::LeaveShare() {
 // left where nobody waits any more.
 bool IoLane::SubmitNext() {
   if (!HasPlace()) return false;
+  std::optional<QueuedRead> next;
+  if (RowsWait() || !under_way_.HasNext()) next = TakeNext();
   Status submitted;
-  if (!RowsWait() && under_way_.HasNext()) {
-    submitted = reader_.Submit(*under_way_.Next());
-  } else if (const auto next = TakeNext()) {
+  if (next) {
     if (share_ != nullptr) granted_bytes_ += next->bytes;
     submitted = SubmitRead(*next);
-  } else if (under_way_.HasNext()) {
-    submitted = reader_.Submit(*under_way_.Next());
+  } else if (const std::optional<ReadRequest> piece = under_way_.Next()) {
+    submitted = reader_.Submit(*piece);
   } else {
     return false;
   }

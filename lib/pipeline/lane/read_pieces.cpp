@@ -24,6 +24,7 @@ std::optional<ReadRequest> ReadPieces::Next() {
 
 bool ReadPieces::Ended(uint64_t tag) {
   const auto read = std::ranges::find(reads_, tag, &Read::tag);
+  if (read == reads_.end()) return false;
   if (--read->in_flight > 0 || !read->rest.empty()) return false;
   reads_.erase(read);
   return true;

@@ -26,7 +26,8 @@ class ReadPieces {
   /// Returns the next piece of the read that has been under way longest of those that have more to
   /// submit, now; nothing if there is none.
   std::optional<ReadRequest> Next();
-  /// Notes that a piece with this tag has ended. Returns whether its read has ended with it.
+  /// Notes that a piece with this tag has ended. Returns whether its read, which is under way, has
+  /// ended with it.
   bool Ended(uint64_t tag);
   /// Forgets reads, none of which has a piece left to submit: those in flight have failed.
   void Drop() { reads_.clear(); }
