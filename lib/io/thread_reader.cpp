@@ -71,10 +71,12 @@ class ThreadReader final : public BlockReader {
     streams_ = open_.count();
     const uint32_t most = std::min(streams_ * depth_of_stream_, kMostDepth);
     (void)StartThreads(most);
-    depth_ = std::min(most, static_cast<uint32_t>(threads_.size()));
+    const uint32_t depth = std::min(most, static_cast<uint32_t>(threads_.size()));
     std::lock_guard lock(mutex_);  // idle threads look at the queues
-    waiting_.Resize(depth_);
-    done_.Resize(depth_);
+    waiting_.Resize(depth);
+    done_.Resize(depth);
+    depth_ =
+        depth;  // where memory runs out before, the depth stays, which the queues have room for
   }
 
   ~ThreadReader() override {

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "io/reader_backends.h"
@@ -70,7 +71,7 @@ class UringReader final : public BlockReader {
 
   // As many are in flight as the ring was made for, however many streams they go through.
   void HoldStreams(uint32_t wanted) override {
-    if (files_registered_) io_uring_unregister_files(&ring_);
+    if (std::exchange(files_registered_, false)) io_uring_unregister_files(&ring_);
     stream_refusal_ = open_.Hold(std::min(wanted, kMostStreams));
     streams_ = open_.count();
     RegisterFiles();

@@ -97,7 +97,8 @@ setup_file() {
   sti-run -q model.sti --eval dev.tsv --json >full.json
   mkdir cola # whose sets have four columns and no header
   tail -n +2 dev.tsv | awk -F '\t' '{ print "clinc\t" $2 "\t*\t" $1 }' >cola/dev.tsv
-  cp "$example/odroid.profile.json" p
+  jq '.streams = [{streams: 1, bytes_per_us: 80}, {streams: 4, bytes_per_us: 300}]' \
+    "$example/odroid.profile.json" >p
   jq '{devices: [{name: "pi-1", kind: "pi", profile: .}, {name: "pi-2", kind: "pi"}],
     links: [{from: "pi", to: "pi", bits_per_s: 1e8, delay_us: 500}]}' p >cluster.json
   head -n 3 dev.tsv >two.tsv

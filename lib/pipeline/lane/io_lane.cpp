@@ -45,6 +45,7 @@ void IoLane::Start(const IoJob& job) {
     queue_.Reset(*job.schedule, job.groups, job.agents);
     arrivals_.Reset(*job.schedule, job.groups);
     CountPieces(job.schedule->parts);
+    under_way_.Reset(job.schedule->piece_bytes, job.agents, reader_.streams());
     error_ = no_thread_;
     failed_read_.reset();
     stuck_ = false;
@@ -227,7 +228,6 @@ void IoLane::TakeJob() {
   running_rows_ = {};
   MutexLock lock(mutex_);
   running_ = job_;
-  under_way_.Reset(job_.schedule->piece_bytes, job_.agents, reader_.streams());
 }
 
 uint64_t IoLane::Events() {
