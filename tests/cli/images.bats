@@ -141,8 +141,8 @@ rounded() { jq -c '.logits | map(. * 1e4 | round)'; }
   refused 2 "sti-profile: vit.sti takes no --lengths: all images have one length; drop one" \
     sti-profile vit.sti --lengths 8 -o x
   refused 2 "sti-plan: *the model takes images, all of which have one length; drop --length" \
-    sti-plan vit.sti --profile vit.profile --target 1s --length 10 -o x
-  works sti-plan vit.sti --profile vit.profile --target 1s --cold -o cold.plan
+    sti-plan vit.sti --profile vit.profile --target 60s --length 10 -o x
+  works sti-plan vit.sti --profile vit.profile --target 60s --cold -o cold.plan
   works sti-run -q vit.sti --plan cold.plan images/2.ppm
   like "$output" $'bird\t*'
   works sti-plan vit.sti --profile vit.profile --check vit.plan
@@ -161,7 +161,7 @@ rounded() { jq -c '.logits | map(. * 1e4 | round)'; }
   for option in "--guarantee" "--turns 2 --preload 1KiB"; do
     # shellcheck disable=SC2086
     refused 2 "sti-plan: the model takes images, and this is for models of texts; *${option%% *}*" \
-      sti-plan vit.sti --profile vit.profile --target 1s $option -o x
+      sti-plan vit.sti --profile vit.profile --target 60s $option -o x
   done
   local said="vit.sti: has a model of images, and texts are to be read; give a model of texts"
   printf 'a\tcat\n' >labels.tsv
