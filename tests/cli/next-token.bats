@@ -189,10 +189,10 @@ EOF
 @test "measured, planned and run" {
   works sti-profile -q gpt2.sti -o own.profile --budget 300ms
   same "$(sti-inspect --json own.profile | jq -c '[.compute[].length] | unique')" '[1,16,24,32,48,64,96]'
-  works sti-plan gpt2.sti --profile own.profile --target 1s --explain -o own.plan
+  works sti-plan gpt2.sti --profile own.profile --target 60s --explain -o own.plan
   like "$output" "*words: the head's 331 rows, *stay in memory*"
   works sti-plan gpt2.sti --profile own.profile --check own.plan
-  sti-plan -q gpt2.sti --profile own.profile --target 1s --length 16 --context 40 -o short.json
+  sti-plan -q gpt2.sti --profile own.profile --target 60s --length 16 --context 40 -o short.json
   jq '.context = 97 | .variants[].context = 97' short.json >long.json
   refused 3 "sti-plan: *context 97 is more than the 96 tokens of any input*" \
     sti-plan gpt2.sti --profile own.profile --check long.json
